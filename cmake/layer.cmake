@@ -1,0 +1,28 @@
+# One CMake target per layer. Options that every target of ours shares hang on argosy_options.
+add_library(argosy_options INTERFACE)
+target_include_directories(argosy_options INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+if(ARGOSY_DEVELOPER_MODE)
+  target_compile_options(argosy_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+endif()
+if(ARGOSY_SANITIZE)
+  target_compile_options(argosy_options INTERFACE -fsanitize=${ARGOSY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+  target_link_options(argosy_options INTERFACE -fsanitize=${ARGOSY_SANITIZE})
+endif()
+
+# argosy_layer(name SOURCES … [DEPENDS …] [PRIVATE …] [TESTS …])
+#   builds the static library argosy_<name>; with TESTS and in developer mode also argosy_<name>_test, known to ctest.
+#   DEPENDS are layers below (names without the prefix), PRIVATE other libraries that stay out of our headers.
+function(argosy_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "SOURCES;DEPENDS;PRIVATE;TESTS")
+  add_library(argosy_${name} STATIC ${layer_SOURCES})
+  target_link_libraries(argosy_${name} PUBLIC argosy_options)
+  foreach(below IN LISTS layer_DEPENDS)
+    target_link_libraries(argosy_${name} PUBLIC argosy_${below})
+  endforeach()
+  target_link_libraries(argosy_${name} PRIVATE ${layer_PRIVATE})
+  if(ARGOSY_DEVELOPER_MODE AND layer_TESTS)
+    add_executable(argosy_${name}_test ${layer_TESTS})
+    target_link_libraries(argosy_${name}_test PRIVATE argosy_${name} GTest::gtest GTest::gtest_main)
+    add_test(NAME ${name} COMMAND argosy_${name}_test)
+  endif()
+endfunction()

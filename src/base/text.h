@@ -1,0 +1,27 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace argosy {
+
+/// Text formatting for the whole project (GCC 12 has no std::format).
+using fmt::format;
+
+/// "1.5 GB": decimal units, three significant digits.
+std::string format_bytes(uint64_t bytes);
+
+/// The text in double quotes, with what would break a line or a quote escaped and long text cut; for messages that
+/// show input of unknown origin.
+std::string quoted(std::string_view text, size_t max_length = 120);
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator);
+
+/// The shortest decimal text that reads back to the same double. Always has a '.', an exponent, or is inf/-inf/nan.
+std::string format_double(double value);
+
+}  // namespace argosy

@@ -1,0 +1,41 @@
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/checked_math.h"
+
+namespace argosy {
+namespace {
+
+TEST(TextTest, bytes_have_three_digits) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(999), "999 B");
+  EXPECT_EQ(format_bytes(1000), "1.00 kB");
+  EXPECT_EQ(format_bytes(999'600), "1.00 MB");
+  EXPECT_EQ(format_bytes(14'200'000'000), "14.2 GB");
+}
+
+TEST(TextTest, quoted_escapes_and_cuts) {
+  EXPECT_EQ(quoted("a\"b\n"), "\"a\\\"b\\x0a\"");
+  EXPECT_EQ(quoted(std::string(200, 'x'), 3), "\"xxx… (200 bytes)\"");
+}
+
+TEST(TextTest, doubles_read_back) {
+  EXPECT_EQ(format_double(1), "1.0");
+  EXPECT_EQ(format_double(0.1), "0.1");
+  EXPECT_EQ(format_double(1e300), "1e+300");
+  EXPECT_EQ(format_double(-std::numeric_limits<double>::infinity()), "-inf");
+}
+
+TEST(CheckedMathTest, element_count_refuses_overflow_in_any_order) {
+  EXPECT_EQ(element_count(std::vector<int64_t>{2, 3, 4}), 24);
+  EXPECT_EQ(element_count(std::vector<int64_t>{}), 1);
+  EXPECT_EQ(element_count(std::vector<int64_t>{5, 0}), 0);
+  EXPECT_EQ(element_count(std::vector<int64_t>{-1}), std::nullopt);
+  EXPECT_EQ(element_count(std::vector<int64_t>{0, INT64_MAX, 2}), std::nullopt);
+}
+
+}  // namespace
+}  // namespace argosy

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "io/file.h"
+#include "tensor/source.h"
+
+namespace argosy {
+
+/// One tensor of a checkpoint, as its header states it.
+struct CheckpointTensor {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+  uint32_t file = 0;    // index into Checkpoint::files()
+  uint64_t offset = 0;  // in that file
+  uint64_t bytes = 0;
+};
+
+/// Weights of a model: one safetensors file, or a folder with model.safetensors or with shards and their index. Opening
+/// reads headers only; tensors are read when their sources are. A folder may be that of the Hub's cache, whose files
+/// are symlinks to ../../blobs.
+class Checkpoint {
+ public:
+  /// A .safetensors file, an index (.safetensors.index.json) or a folder.
+  static Result<Checkpoint> open(const std::filesystem::path& path);
+
+  /// Sorted by name.
+  std::span<const CheckpointTensor> tensors() const { return tensors_; }
+  const std::vector<std::filesystem::path>& files() const { return files_; }
+  const CheckpointTensor* find(std::string_view name) const;
+  /// A source of that tensor's bytes; kNotFound, with the nearest names as a hint, if there is none.
+  Result<TensorSourcePtr> tensor(std::string_view name) const;
+  uint64_t total_bytes() const;
+  /// The `__metadata__` entries of the first file, sorted.
+  const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
+
+ private:
+  std::vector<CheckpointTensor> tensors_;
+  std::vector<std::filesystem::path> files_;
+  std::vector<std::shared_ptr<const ReadFile>> open_files_;
+  std::vector<std::pair<std::string, std::string>> metadata_;
+};
+
+}  // namespace argosy

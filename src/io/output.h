@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "tensor/source.h"
+
+namespace argosy {
+
+/// What happens when the destination exists.
+enum class Overwrite : uint8_t { kRefuse, kReplace };
+
+/// A file that appears under its name only when it is complete: written under a temporary name beside it, synced,
+/// renamed. Destroyed without commit(), it leaves nothing behind.
+class OutputFile {
+ public:
+  static Result<OutputFile> create(const std::filesystem::path& path, Overwrite overwrite);
+  OutputFile(OutputFile&&) noexcept;
+  OutputFile& operator=(OutputFile&&) noexcept;
+  ~OutputFile();
+  Status write(std::span<const std::byte> bytes);
+  Status write(std::string_view text);
+  /// Writes at a position, for parallel workers; does not move the end that write() appends to.
+  Status write_at(uint64_t offset, std::span<const std::byte> bytes);
+  /// Appends part of another file without bringing it into this process where the kernel can (copy_file_range), else by
+  /// blocks.
+  Status copy_from(const FileRange& range);
+  /// Appends a whole tensor, by copy_from where it lies in a file, else streamed with that much scratch.
+  Status append(const TensorSource& source, size_t scratch_bytes);
+  uint64_t size() const;
+  ByteSink sink();  // appends; valid as long as this object stays where it is
+  Status commit();
+
+ private:
+  struct Impl;
+  explicit OutputFile(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A folder that appears under its name only when complete. Files are created inside path() (the temporary name) by any
+/// means; commit() syncs all of them and renames. With kReplace an old folder is moved aside first and removed
+/// afterwards: at any moment the name shows the old or the new one, whole.
+class OutputFolder {
+ public:
+  static Result<OutputFolder> create(const std::filesystem::path& destination, Overwrite overwrite);
+  OutputFolder(OutputFolder&&) noexcept;
+  OutputFolder& operator=(OutputFolder&&) noexcept;
+  ~OutputFolder();
+  const std::filesystem::path& path() const;
+  Status commit();
+
+ private:
+  struct Impl;
+  explicit OutputFolder(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace argosy
