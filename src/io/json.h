@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,13 +26,15 @@ class JsonView {
   bool is_array() const { return is_valid() && kind() == JsonKind::kArray; }
 
   std::optional<bool> as_bool() const;
-  std::optional<int64_t> as_integer() const;  // integers that fit int64
-  std::optional<double> as_double() const;    // any number
+  std::optional<int64_t> as_integer() const;    // integers that fit int64
+  std::optional<uint64_t> as_unsigned() const;  // integers that fit uint64
+  std::optional<double> as_double() const;      // any number
   std::optional<std::string_view> as_string() const;
 
   /// Number of elements or members (walks them; O(n) for more than 16 million).
   size_t size() const;
-  /// The member of that name of an object; an invalid view if there is none or this is not an object. O(members).
+  /// The member of that name of an object; an invalid view if there is none or this is not an object. O(members). Of
+  /// duplicate keys it finds the first; who must refuse duplicates walks members().
   JsonView find(std::string_view key) const;
   /// The only member of an object that has exactly one: how tagged unions are written. Key empty if it is not so.
   std::pair<std::string_view, JsonView> only_member() const;
@@ -72,6 +73,8 @@ class JsonView::ItemIterator {
 
  private:
   friend struct JsonView::Items;
+  ItemIterator() = default;
+  ItemIterator(const void* document, size_t index) : document_(document), index_(index) {}
   const void* document_ = nullptr;
   size_t index_ = 0;
 };
@@ -84,15 +87,28 @@ class JsonView::MemberIterator {
 
  private:
   friend struct JsonView::Members;
+  MemberIterator() = default;
+  MemberIterator(const void* document, size_t index) : document_(document), index_(index) {}
   const void* document_ = nullptr;
   size_t index_ = 0;
+};
+
+/// What a text may cost. Parsing takes up to about 28 bytes for each value besides the text and its strings, so that
+/// the defaults stay below 1 GB of memory.
+struct JsonLimits {
+  size_t max_bytes = size_t{512} << 20;
+  size_t max_values = size_t{24} << 20;  // an upper bound of their number, counted before parsing, is held against this
 };
 
 /// A parsed JSON text. Owns what its views point at; the text itself may go. Depth is bounded (1024), UTF-8 is checked.
 class JsonDocument {
  public:
-  /// `name` is the file or entry, for messages.
-  static Result<JsonDocument> parse(std::string_view text, std::string_view name);
+  static constexpr size_t kMaxDepth = 1024;
+
+  /// `name` is the file or entry, for messages. Errors are kCorruptFile and give the byte position where it is known.
+  static Result<JsonDocument> parse(std::string_view text, std::string_view name, const JsonLimits& limits = {});
+  /// The same without a copy of the text, which is used up: for large ones.
+  static Result<JsonDocument> parse_owned(std::string text, std::string_view name, const JsonLimits& limits = {});
   JsonDocument(JsonDocument&&) noexcept;
   JsonDocument& operator=(JsonDocument&&) noexcept;
   ~JsonDocument();
@@ -121,6 +137,7 @@ class JsonWriter {
   JsonWriter& value(const std::string& text) { return value(std::string_view(text)); }
   JsonWriter& value(int64_t number);
   JsonWriter& value(uint64_t number);
+  JsonWriter& value(unsigned number) { return value(static_cast<uint64_t>(number)); }
   JsonWriter& value(int number) { return value(static_cast<int64_t>(number)); }
   JsonWriter& value(double number);
   JsonWriter& value(bool flag);
