@@ -17,8 +17,8 @@ struct NewValue {
 };
 
 /// The only way to build or change a Graph. Keeps use lists, names and topological order true: an edit that would break
-/// them is a bug of ours and throws InternalError. Everything that input could get wrong is checked before, by the
-/// caller.
+/// them is a bug of ours and throws InternalError before anything is changed. Everything that input could get wrong is
+/// checked before, by the caller.
 class Rewriter {
  public:
   explicit Rewriter(Graph& graph) : graph_(graph) {}
@@ -60,6 +60,7 @@ class Rewriter {
   ValueId add_value(NewValue value);
   std::string unique_name(std::string name) const;
   bool is_defined_before(ValueId value, NodeId node) const;
+  void check_defined(const Argument& argument, NodeId before) const;
   void add_uses(NodeId node, uint32_t argument, const Argument& value);
   void remove_uses(NodeId node, uint32_t argument, const Argument& value);
   void link(NodeId node);
