@@ -252,7 +252,7 @@ void Rewriter::renumber() {
   }
 }
 
-void compact(Graph& graph) {
+std::vector<ValueId> compact(Graph& graph) {
   Graph fresh;
   Rewriter rewriter(fresh);
   std::vector<ValueId> moved(graph.value_limit());
@@ -280,6 +280,7 @@ void compact(Graph& graph) {
   for (const Argument& output : graph.outputs()) outputs.push_back(translate(output));
   rewriter.set_outputs(std::move(outputs));
   graph = std::move(fresh);
+  return moved;
 }
 
 }  // namespace argosy

@@ -73,7 +73,7 @@ class Rewriter {
 };
 
 /// Drops tombstones, renumbers ids densely in topological order, inputs and weights first. Invalidates all ids of the
-/// graph.
-void compact(Graph& graph);
+/// graph; returns for each old value index the new id.
+std::vector<ValueId> compact(Graph& graph);
 
 }  // namespace argosy
