@@ -1,0 +1,62 @@
+#include "passes/eliminate_dead_code.h"
+
+#include "ir/rewriter.h"
+
+namespace argosy {
+namespace {
+
+bool has_effect(const Program& program, const std::vector<bool>& graph_has_effect, const Node& node) {
+  if (node.outputs.empty()) return true;
+  if (program.schemas[node.op].writes_any_argument()) return true;
+  for (const Argument& argument : node.arguments) {
+    if (const GraphId* called = argument.get_if<GraphId>()) {
+      if (graph_has_effect[called->index]) return true;
+    }
+  }
+  return false;
+}
+
+bool is_unused(const Graph& graph, const Node& node) {
+  for (ValueId output : node.outputs) {
+    if (!graph[output].uses.empty()) return false;
+  }
+  return true;
+}
+
+// Users come after what they use, so one walk from the back finds whole dead chains.
+bool eliminate_in(Graph& graph, const Program& program, const std::vector<bool>& graph_has_effect) {
+  Rewriter rewriter(graph);
+  for (NodeId node = graph.last(); node.is_valid();) {
+    NodeId previous = graph.previous(node);
+    if (is_unused(graph, graph[node]) && !has_effect(program, graph_has_effect, graph[node])) rewriter.erase(node);
+    node = previous;
+  }
+  return rewriter.has_changed();
+}
+
+// Sub-graphs have larger ids than the graphs that call them, so a walk from the back knows callees first.
+std::vector<bool> graphs_with_effects(const Program& program, const Component& component) {
+  std::vector<bool> result(component.graphs.size(), false);
+  for (size_t i = component.graphs.size(); i-- > 0;) {
+    const Graph& graph = component.graphs[i];
+    for (NodeId node : graph.nodes()) {
+      if (has_effect(program, result, graph[node])) result[i] = true;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Pass eliminate_dead_code() {
+  return {"eliminate-dead-code", [](Program& program, PassContext&) -> Result<bool> {
+            bool has_changed = false;
+            for (Component& component : program.components) {
+              std::vector<bool> effects = graphs_with_effects(program, component);
+              for (Graph& graph : component.graphs) has_changed |= eliminate_in(graph, program, effects);
+            }
+            return has_changed;
+          }};
+}
+
+}  // namespace argosy
