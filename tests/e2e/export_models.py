@@ -21,11 +21,10 @@ from worker_pool import run_jobs, serve
 
 def export_case(name: str, out_dir: Path) -> dict:
     import torch
+    from models import cases_by_name
+    from models.case import Decompose, build_sample
     from torch.utils._pytree import tree_flatten
     from transformers.exporters.utils import apply_patches
-
-    from tiny_models import cases_by_name
-    from tiny_models.case import build_sample
 
     case = cases_by_name()[name]
     started = time.process_time()
@@ -34,8 +33,10 @@ def export_case(name: str, out_dir: Path) -> dict:
     args, kwargs = copy.deepcopy((sample.traced.args, sample.traced.kwargs))
     with torch.set_grad_enabled(case.with_grad), apply_patches("dynamo") if case.patched else contextlib.nullcontext():
         program = torch.export.export(sample.module, args, kwargs, dynamic_shapes=sample.dynamic_shapes, strict=False)
-        if case.functional:
+        if case.decompose is Decompose.WRITES:
             program = program.run_decompositions({})
+        elif case.decompose is Decompose.CORE_ATEN:
+            program = program.run_decompositions()
     # Moved to its name when all is well, so that an archive that exists is complete. Saved before it runs, because a
     # run may change the buffers.
     with tempfile.TemporaryDirectory(dir=out_dir, prefix=f".{name}.") as directory:
@@ -107,7 +108,7 @@ def main() -> int:
     if options.worker:
         worker(options.out_dir.resolve())
 
-    from tiny_models import cases_by_name
+    from models import cases_by_name
 
     cases = cases_by_name()
     names = options.only.split(",") if options.only else list(cases)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import torch
@@ -35,21 +36,28 @@ class Sample:
     other: Inputs
 
 
+class Decompose(Enum):
+    """What happens to the exported program before it is saved."""
+
+    NOTHING = "nothing"
+    WRITES = "writes"  # in-place writes become outputs that the signature declares as mutations
+    CORE_ATEN = "core-aten"  # that, and composite ops are broken up as run_decompositions() does by default
+
+
 @dataclass(frozen=True)
 class ModelCase:
     """One architecture. `build` is deterministic: build_sample() seeds the generator before it.
 
     `with_grad` exports outside torch.no_grad(), as users do who forget it: regions under no_grad inside the model then
-    become wrap_with_set_grad_enabled sub-graphs. `functional` runs run_decompositions({}) on the exported program: in-
-    place writes become outputs that the signature declares as mutations. `patched` traces inside transformers' own
-    patches for export, for models whose code cannot be traced as it is.
+    become wrap_with_set_grad_enabled sub-graphs. `patched` traces inside transformers' own patches for export, for
+    models whose code cannot be traced as it is.
     """
 
     name: str
     kind: str
     build: Callable[[], Sample]
     with_grad: bool = False
-    functional: bool = False
+    decompose: Decompose = Decompose.NOTHING
     patched: bool = False
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, AutoModelForSequenceClassification
 
-from .case import BATCH_SEQ, VOCAB, Inputs, ModelCase, Sample, make_distinct, padding_mask, tokens
+from .case import BATCH_SEQ, VOCAB, Decompose, Inputs, ModelCase, Sample, make_distinct, padding_mask, tokens
 
 SIZES = {
     "vocab_size": VOCAB,
@@ -36,6 +38,10 @@ def encoder(
     return ModelCase(model_type.replace("-", "_"), "encoder", build)
 
 
+def core_aten(case: ModelCase) -> ModelCase:
+    return replace(case, name=f"{case.name}_core_aten", decompose=Decompose.CORE_ATEN)
+
+
 CASES = [
     encoder("bert", AutoModelForSequenceClassification, token_types=True, num_labels=5),
     encoder("roberta", AutoModelForMaskedLM),
@@ -62,6 +68,7 @@ CASES = [
         norm_rel_ebd="layer_norm",
         position_biased_input=False,
     ),
+    core_aten(encoder("camembert", AutoModelForMaskedLM)),
     encoder("modernbert", AutoModelForMaskedLM, local_attention=4, global_attn_every_n_layers=2),
     encoder("electra", token_types=True, embedding_size=16),
     encoder("albert", token_types=True, embedding_size=16, num_hidden_groups=1),

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from transformers import StaticCache
 
-from .case import BATCH, DYNAMIC, Inputs, ModelCase, Sample, floats, make_distinct, tokens
+from .case import BATCH, DYNAMIC, Decompose, Inputs, ModelCase, Sample, floats, make_distinct, tokens
 from .decoders import SIZES, causal_lm
 from .pytrees import register_caches
 
@@ -42,7 +42,7 @@ class InPlaceInputs(nn.Module):
 
 
 def static_cache_step(
-    model_type: str, name: str, functional: bool = False, other_past: int = 6, **settings
+    model_type: str, name: str, decompose: Decompose = Decompose.NOTHING, other_past: int = 6, **settings
 ) -> ModelCase:
     """Decoding into a preallocated cache: index_copy_ on inputs. A step may hold any number of new tokens."""
 
@@ -62,14 +62,14 @@ def static_cache_step(
         shapes = {"input_ids": {1: DYNAMIC}, "past_key_values": [None] * leaves, "use_cache": None}
         return Sample(module, traced, shapes, step(other_past, 2))
 
-    return ModelCase(name, "mutation", build, functional=functional)
+    return ModelCase(name, "mutation", build, decompose=decompose)
 
 
-def buffers(name: str, functional: bool = False) -> ModelCase:
+def buffers(name: str, decompose: Decompose = Decompose.NOTHING) -> ModelCase:
     def build() -> Sample:
         return Sample(make_distinct(RunningStatistics()), Inputs((floats(3, 6),)), (BATCH,), Inputs((floats(5, 6),)))
 
-    return ModelCase(name, "mutation", build, functional=functional)
+    return ModelCase(name, "mutation", build, decompose=decompose)
 
 
 def in_place_inputs() -> ModelCase:
@@ -84,11 +84,11 @@ def in_place_inputs() -> ModelCase:
 
 CASES = [
     static_cache_step("llama", "llama_static_cache"),
-    static_cache_step("qwen2", "qwen2_static_cache_functional", functional=True),
+    static_cache_step("qwen2", "qwen2_static_cache_functional", decompose=Decompose.WRITES),
     static_cache_step(
         "gemma2", "gemma2_static_cache", other_past=4, head_dim=8, sliding_window=8, query_pre_attn_scalar=8
     ),
     buffers("buffer_statistics"),
-    buffers("buffer_statistics_functional", functional=True),
+    buffers("buffer_statistics_functional", decompose=Decompose.WRITES),
     in_place_inputs(),
 ]
