@@ -13,7 +13,8 @@ struct PassContext {
   Diagnostics& diagnostics;  // for problems that do not stop the pass: all are reported together
 };
 
-/// A named function on a program. True: it changed the program. Names are kebab-case verbs, and are the vocabulary of the command line.
+/// A named function on a program. True: it changed the program. Names are kebab-case verbs, and are the vocabulary of
+/// the command line.
 struct Pass {
   std::string name;
   std::function<Result<bool>(Program&, PassContext&)> run;

@@ -15,11 +15,13 @@ struct PipelineHooks {
   bool verify_each = false;  // after every pass that changed something
   std::function<void(const std::string& pass, const Program&)> before_pass;
   std::function<void(const std::string& pass, const Program&, bool has_changed, double seconds)> after_pass;
-  /// A pass failed: the program as it was before that pass, and the names of the passes from it on. Costs a copy of the program per pass.
+  /// A pass failed: the program as it was before that pass, and the names of the passes from it on. Costs a copy of the
+  /// program per pass.
   std::function<void(const Program& before, std::span<const std::string> remaining, const Error&)> on_failure;
 };
 
-/// Passes in order. Running stops at the first that fails; its error says which pass it was. A bug of ours inside a pass (InternalError) becomes an error of code kInternal.
+/// Passes in order. Running stops at the first that fails; its error says which pass it was. A bug of ours inside a
+/// pass (InternalError) becomes an error of code kInternal.
 class Pipeline {
  public:
   Pipeline& add(Pass pass);

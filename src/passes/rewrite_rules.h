@@ -49,7 +49,8 @@ class RuleTable {
   std::deque<std::unique_ptr<UserRule>> user_rules_;  // rows point at these
 };
 
-/// Applies rules until none applies any more. Nodes that a rule inserts are visited too; a node whose rewriting does not end after `max_rounds` is an error that names the rules.
+/// Applies rules until none applies any more. Nodes that a rule inserts are visited too; a node whose rewriting does
+/// not end after `max_rounds` is an error that names the rules.
 Pass apply_rules(std::string name, std::shared_ptr<const RuleTable> rules, int max_rounds = 16);
 
 }  // namespace argosy
