@@ -18,6 +18,13 @@ std::string format_bytes(uint64_t bytes);
 /// The text in double quotes, with what would break a line or a quote escaped and long text cut; for messages that
 /// show input of unknown origin.
 std::string quoted(std::string_view text, size_t max_length = 120);
+// Exact matches, so that std::quoted (found by argument type once <iomanip> is included) is never the better one.
+inline std::string quoted(const std::string& text, size_t max_length = 120) {
+  return quoted(std::string_view(text), max_length);
+}
+inline std::string quoted(std::string& text, size_t max_length = 120) {
+  return quoted(std::string_view(text), max_length);
+}
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 

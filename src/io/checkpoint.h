@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -24,8 +25,18 @@ struct CheckpointTensor {
 };
 
 /// Weights of a model: one safetensors file, or a folder with model.safetensors or with shards and their index. Opening
-/// reads headers only; tensors are read when their sources are. A folder may be that of the Hub's cache, whose files
-/// are symlinks to ../../blobs.
+/// reads headers only; tensors are read when their sources are. No descriptor is kept open in between, so that hundreds
+/// of shards are no problem.
+///
+/// In a folder, model.safetensors is taken if it exists (as transformers does), else the only *.safetensors.index.json,
+/// else the only *.safetensors. An index must list exactly the tensors of its shards; shard names are plain relative
+/// paths inside the folder.
+///
+/// Symbolic links: the path given by the caller may be one, or go through some. A file that was found in a folder, or
+/// that an index names, must lie in that folder once links are followed. The one exception is the Hub's cache, where
+/// models--X/snapshots/REVISION/file points at models--X/blobs/HASH: from a folder inside models--X/snapshots, links
+/// may lead anywhere inside the same models--X. So a downloaded folder of unknown origin cannot make anyone read, or
+/// publish, other files of this machine.
 class Checkpoint {
  public:
   /// A .safetensors file, an index (.safetensors.index.json) or a folder.

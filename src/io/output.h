@@ -17,16 +17,19 @@ namespace argosy {
 enum class Overwrite : uint8_t { kRefuse, kReplace };
 
 /// A file that appears under its name only when it is complete: written under a temporary name beside it, synced,
-/// renamed. Destroyed without commit(), it leaves nothing behind.
+/// renamed. Destroyed without commit(), it leaves nothing behind. A run that was killed leaves its temporary
+/// (".<name>.<host>-<pid>-<n>.argosy-tmp"); the next create() of the same name on the same host removes it.
 class OutputFile {
  public:
+  /// The parent folder must exist. With kRefuse an existing destination is refused now, and again at commit().
   static Result<OutputFile> create(const std::filesystem::path& path, Overwrite overwrite);
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) noexcept;
   ~OutputFile();
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text);
-  /// Writes at a position, for parallel workers; does not move the end that write() appends to.
+  /// Writes at a position, for parallel workers; does not move the end that write() appends to. Safe from several
+  /// threads at once.
   Status write_at(uint64_t offset, std::span<const std::byte> bytes);
   /// Appends part of another file without bringing it into this process where the kernel can (copy_file_range), else by
   /// blocks.
@@ -34,7 +37,8 @@ class OutputFile {
   /// Appends a whole tensor, by copy_from where it lies in a file, else streamed with that much scratch.
   Status append(const TensorSource& source, size_t scratch_bytes);
   uint64_t size() const;
-  ByteSink sink();  // appends; valid as long as this object stays where it is
+  ByteSink sink();  // appends; valid as long as this object or the one it was moved to
+  /// Nothing may be written afterwards.
   Status commit();
 
  private:
@@ -44,10 +48,13 @@ class OutputFile {
 };
 
 /// A folder that appears under its name only when complete. Files are created inside path() (the temporary name) by any
-/// means; commit() syncs all of them and renames. With kReplace an old folder is moved aside first and removed
-/// afterwards: at any moment the name shows the old or the new one, whole.
+/// means; commit() syncs all of them and renames. With kReplace old and new folder are exchanged in one step
+/// (RENAME_EXCHANGE) and the old one is removed afterwards: at any moment the name shows the old or the new one, whole.
+/// File systems that cannot exchange get two renames, between which, for an instant, the name shows nothing.
+/// Temporaries are named and removed as those of OutputFile.
 class OutputFolder {
  public:
+  /// Makes the parent folders that are missing. With kReplace only a folder (or a link to one) is replaced, not a file.
   static Result<OutputFolder> create(const std::filesystem::path& destination, Overwrite overwrite);
   OutputFolder(OutputFolder&&) noexcept;
   OutputFolder& operator=(OutputFolder&&) noexcept;

@@ -2,7 +2,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +24,21 @@ struct ZipEntry {
   uint32_t crc = 0;
 };
 
+/// Fills a span from a position of a file, all of it or an error.
+using ReadAt = std::function<Status(uint64_t offset, std::span<std::byte> out)>;
+
+/// The entries of a zip file of `file_size` bytes, in the order of its directory; see ZipReader for what is refused.
+/// `name` is that of the file, for messages.
+Result<std::vector<ZipEntry>> read_zip_directory(const ReadAt& read_at, uint64_t file_size, std::string_view name);
+
+/// Why a name cannot be that of an entry: empty, absolute, "." or ".." or nothing between separators, backslash, NUL,
+/// not UTF-8. Empty if it can.
+std::string_view problem_of_entry_name(std::string_view name);
+
 /// Reads the directory of a zip file whose entries are stored (not compressed); zip64 aware. Refuses compressed and
 /// encrypted entries, duplicate names, names that leave the folder (absolute, "..", backslash, NUL), entries that
-/// overlap each other or the directory, and directories that contradict local headers.
+/// overlap each other or the directory, directories that contradict local headers, and bytes after the end. Entries of
+/// folders ("x/") are left out.
 class ZipReader {
  public:
   static Result<ZipReader> open(const std::filesystem::path& path);
@@ -32,8 +47,8 @@ class ZipReader {
   const ZipEntry* find(std::string_view name) const;
   const std::shared_ptr<const ReadFile>& file() const { return file_; }
   /// The bytes of an entry, checked against its CRC (a CRC of 0 in the directory, as some writers leave it, is not
-  /// checked).
-  Result<std::string> read(const ZipEntry& entry, uint64_t max_bytes = uint64_t{4} << 30) const;
+  /// checked). Entries above `max_bytes` are refused; tensors are read with file_slice() at entry.offset instead.
+  Result<std::string> read(const ZipEntry& entry, uint64_t max_bytes = uint64_t{512} << 20) const;
 
  private:
   std::shared_ptr<const ReadFile> file_;
@@ -41,8 +56,9 @@ class ZipReader {
   std::vector<uint32_t> by_name_;  // indices sorted by name
 };
 
-/// Writes a zip file of stored entries, each starting at a multiple of 64 bytes, zip64 where needed, times fixed: same
-/// entries, same bytes. Appends to `sink`; nothing is held but the directory.
+/// Writes a zip file of stored entries, each starting at a multiple of 64 bytes (padded as torch does, by an extra
+/// field "FB" of the local header), zip64 where needed, times fixed: same entries, same bytes. Appends to `sink`, which
+/// must be at the start of the file; nothing is held but the directory. Names that a reader would refuse are refused.
 class ZipWriter {
  public:
   explicit ZipWriter(ByteSink sink);
@@ -60,9 +76,11 @@ class ZipWriter {
     uint16_t flags;
   };
   Status write(std::string_view bytes);
+  Status begin_entry(std::string_view name, uint64_t size, uint32_t crc, uint16_t flags);
   ByteSink sink_;
   uint64_t position_ = 0;
   std::vector<Written> written_;
+  std::set<std::string, std::less<>> names_;
 };
 
 }  // namespace argosy

@@ -1,0 +1,150 @@
+#include "io/checkpoint_index.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/text.h"
+#include "io/file.h"
+#include "io/json.h"
+#include "io/names.h"
+
+namespace argosy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+constexpr std::string_view kFileSuffix = ".safetensors";
+
+std::string list_names(const std::vector<fs::path>& paths) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < paths.size() && i < 5; ++i) names.push_back(paths[i].filename().native());
+  if (paths.size() > 5) names.push_back(format("and {} more", paths.size() - 5));
+  return join(names, ", ");
+}
+
+bool is_inside(const fs::path& path, const fs::path& folder) {
+  auto [rest, end] = std::mismatch(path.begin(), path.end(), folder.begin(), folder.end());
+  return end == folder.end();
+}
+
+/// The models--X folder of a folder in the Hub's cache (…/models--X/snapshots/REVISION[/…]); empty for any other
+/// folder.
+fs::path hub_model_folder(const fs::path& folder) {
+  fs::path result;
+  for (auto part = folder.begin(); part != folder.end(); ++part) {
+    result /= *part;
+    auto next = std::next(part);
+    if (part->native().starts_with("models--") && next != folder.end() && *next == "snapshots" &&
+        std::next(next) != folder.end()) {
+      return result;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<CheckpointIndex> parse_checkpoint_index(std::string text, std::string_view name) {
+  auto corrupt = [&](const std::string& why) {
+    return fail(ErrorCode::kCorruptFile, format("{} is not a usable index of shards: {}", name, why),
+                "get this file again from where the model comes from");
+  };
+  ARGOSY_TRY(JsonDocument document, JsonDocument::parse_owned(std::move(text), name));
+  JsonView map = document.root().find("weight_map");
+  if (!map.is_object()) return corrupt("it has no weight_map");
+  CheckpointIndex index;
+  std::vector<std::pair<std::string_view, std::string_view>> rows;
+  rows.reserve(map.size());
+  for (auto [tensor, value] : map.members()) {
+    auto file = value.as_string();
+    if (tensor.empty()) return corrupt("a tensor has an empty name");
+    if (!file) return corrupt(format("the file of tensor {} is not text", quoted(tensor)));
+    rows.emplace_back(tensor, *file);
+  }
+  if (rows.empty()) return corrupt("its weight_map is empty");
+  // Writers sort; then this costs one pass.
+  if (!std::is_sorted(rows.begin(), rows.end())) std::sort(rows.begin(), rows.end());
+  std::vector<std::string_view> files;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i > 0 && rows[i].first == rows[i - 1].first) {
+      return corrupt(format("it lists tensor {} twice", quoted(rows[i].first)));
+    }
+    if (i == 0 || rows[i].second != rows[i - 1].second) files.push_back(rows[i].second);
+  }
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  for (std::string_view file : files) {
+    if (!is_plain_relative_path(file)) {
+      return corrupt(format("it names the file {}, which is not a plain path inside its folder", quoted(file)));
+    }
+    if (!file.ends_with(kFileSuffix)) {
+      return corrupt(format("it names the file {}, which is not called *.safetensors", quoted(file)));
+    }
+  }
+  index.shards.assign(files.begin(), files.end());
+  index.tensors.reserve(rows.size());
+  for (auto [tensor, file] : rows) {
+    auto shard = std::lower_bound(files.begin(), files.end(), file) - files.begin();
+    index.tensors.emplace_back(tensor, static_cast<uint32_t>(shard));
+  }
+  return index;
+}
+
+Result<fs::path> find_checkpoint_in(const fs::path& folder) {
+  std::vector<fs::path> indices, files, pickles;
+  std::error_code failure;
+  for (fs::directory_iterator it(folder, failure), end; !failure && it != end; it.increment(failure)) {
+    const fs::path& path = it->path();
+    const std::string name = path.filename().native();
+    if (name == "model.safetensors") return path;
+    if (name.ends_with(kIndexSuffix)) indices.push_back(path);
+    if (name.ends_with(kFileSuffix)) files.push_back(path);
+    if (name.ends_with(".bin") || name.ends_with(".pth") || name.ends_with(".pt")) pickles.push_back(path);
+  }
+  if (failure) return fail(system_error("list", folder, failure.value()));
+  std::sort(indices.begin(), indices.end());
+  std::sort(files.begin(), files.end());
+  std::sort(pickles.begin(), pickles.end());
+  if (indices.size() == 1) return indices[0];
+  std::string shown = quoted(folder.native(), 1000);
+  if (indices.size() > 1) {
+    return fail(ErrorCode::kInvalidInput, format("{} holds several checkpoints: {}", shown, list_names(indices)),
+                "give the path of one of these files");
+  }
+  if (files.size() == 1) return files[0];
+  if (files.size() > 1) {
+    return fail(ErrorCode::kInvalidInput,
+                format("{} holds {} safetensors files but no index: {}", shown, files.size(), list_names(files)),
+                "if they are shards, get model.safetensors.index.json too; else give the path of one of them");
+  }
+  if (!pickles.empty()) {
+    return fail(ErrorCode::kUnsupportedFeature,
+                format("{} holds weights only as pickles: {}", shown, list_names(pickles)),
+                "save the model again with save_pretrained(…, safe_serialization=True)");
+  }
+  return fail(ErrorCode::kNotFound, format("{} holds no safetensors file", shown), "check the path");
+}
+
+Status check_inside_folder(const fs::path& file, const fs::path& folder) {
+  std::error_code failure;
+  // Most files are no links and directly inside: nothing to resolve.
+  if (file.parent_path() == folder && fs::symlink_status(file, failure).type() == fs::file_type::regular) return {};
+  fs::path real_folder = fs::canonical(folder, failure);
+  if (failure) return fail(system_error("follow", folder, failure.value()));
+  fs::path real_file = fs::canonical(file, failure);
+  if (failure) {
+    if (failure == std::errc::no_such_file_or_directory) return {};
+    return fail(system_error("follow", file, failure.value()));
+  }
+  if (is_inside(real_file, real_folder)) return {};
+  fs::path model = hub_model_folder(real_folder);
+  if (!model.empty() && is_inside(real_file, model)) return {};
+  return fail(ErrorCode::kInvalidInput,
+              format("{} is a link that leads out of its folder, to {}", quoted(file.native(), 1000),
+                     quoted(real_file.native(), 1000)),
+              "if you trust it, replace the link by the file or by a hard link, or give the path of the folder that "
+              "really holds the files");
+}
+
+}  // namespace argosy

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace argosy {
+
+/// What an index of shards says. `shards` are plain relative names, sorted; `tensors` are (name, index into shards),
+/// sorted by name and unique.
+struct CheckpointIndex {
+  std::vector<std::string> shards;
+  std::vector<std::pair<std::string, uint32_t>> tensors;
+};
+
+/// Reads the text of an index file. `name` is that of the file, for messages.
+Result<CheckpointIndex> parse_checkpoint_index(std::string text, std::string_view name);
+
+/// The file of a checkpoint folder that says what it holds: model.safetensors, an index, or the only safetensors file.
+Result<std::filesystem::path> find_checkpoint_in(const std::filesystem::path& folder);
+
+/// Refuses a file, found in or named by `folder`, that lies elsewhere once links are followed (the rule of Checkpoint).
+/// Files that do not exist pass; opening them gives the better message.
+Status check_inside_folder(const std::filesystem::path& file, const std::filesystem::path& folder);
+
+}  // namespace argosy

@@ -1,0 +1,470 @@
+#include "io/onnx/onnx_model.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <map>
+#include <protozero/pbf_reader.hpp>
+
+#include "base/checked_math.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "io/names.h"
+#include "io/onnx/onnx_fields.h"
+
+namespace argosy {
+namespace {
+
+using protozero::pbf_reader;
+using protozero::pbf_wire_type;
+namespace field = onnx_field;
+
+constexpr int kMaxNesting = 64;
+// Two bytes of a hostile file make an item here; without a limit that would fill the memory.
+constexpr size_t kMaxItems = size_t{1} << 20;
+constexpr size_t kMaxRank = 1024;
+
+/// TensorProto.DataType, in the order of its numbers from 1 on.
+struct ElementType {
+  const char* text;
+  std::optional<DType> dtype;
+};
+const ElementType kElementTypes[] = {
+    {"f32", DType::kF32},
+    {"u8", DType::kU8},
+    {"i8", DType::kI8},
+    {"u16", DType::kU16},
+    {"i16", DType::kI16},
+    {"i32", DType::kI32},
+    {"i64", DType::kI64},
+    {"string", std::nullopt},
+    {"bool", DType::kBool},
+    {"f16", DType::kF16},
+    {"f64", DType::kF64},
+    {"u32", DType::kU32},
+    {"u64", DType::kU64},
+    {"c64", DType::kC64},
+    {"c128", DType::kC128},
+    {"bf16", DType::kBF16},
+    {"f8e4m3fn", DType::kF8E4M3FN},
+    {"f8e4m3fnuz", DType::kF8E4M3FNUZ},
+    {"f8e5m2", DType::kF8E5M2},
+    {"f8e5m2fnuz", DType::kF8E5M2FNUZ},
+    {"u4", DType::kU4},
+    {"i4", DType::kI4},
+    {"f4e2m1", DType::kF4E2M1},
+    {"f8e8m0fnu", DType::kF8E8M0FNU},
+    {"u2", DType::kU2},
+    {"i2", DType::kI2},
+    {"f6e2m3", DType::kF6E2M3},
+    {"f6e3m2", DType::kF6E3M2},
+};
+
+std::string element_text(int64_t data_type) {
+  if (data_type >= 1 && data_type <= static_cast<int64_t>(std::size(kElementTypes))) {
+    return kElementTypes[data_type - 1].text;
+  }
+  return data_type == 0 ? "unknown" : format("type {}", data_type);
+}
+
+std::optional<DType> element_dtype(int64_t data_type) {
+  if (data_type < 1 || data_type > static_cast<int64_t>(std::size(kElementTypes))) return std::nullopt;
+  return kElementTypes[data_type - 1].dtype;
+}
+
+/// Thrown inside this file only, like protozero's own exceptions, and turned into an Error at its border.
+struct Malformed {
+  std::string why;
+};
+
+/// What a field holds, if it is of that kind; a known number with another wire type is an unknown field to protobuf.
+bool is_bytes(const pbf_reader& reader, uint32_t number) {
+  return reader.tag() == number && reader.wire_type() == pbf_wire_type::length_delimited;
+}
+bool is_varint(const pbf_reader& reader, uint32_t number) {
+  return reader.tag() == number && reader.wire_type() == pbf_wire_type::varint;
+}
+
+std::string text_of(pbf_reader& reader) {
+  auto view = reader.get_view();
+  std::string_view text(view.data(), view.size());
+  if (!is_utf8(text)) throw Malformed{format("the text {} is not UTF-8", quoted(text, 40))};
+  return std::string(text);
+}
+
+template <class T>
+T& append(std::vector<T>& items) {
+  if (items.size() >= kMaxItems) throw Malformed{format("it has more than {} items of one kind", kMaxItems)};
+  return items.emplace_back();
+}
+
+class ModelParser {
+ public:
+  OnnxModel parse(std::string_view bytes) {
+    bool has_graph = false;
+    pbf_reader reader(bytes.data(), bytes.size());
+    while (reader.next()) {
+      if (is_varint(reader, field::ModelProto_ir_version))
+        model_.ir_version = reader.get_int64();
+      else if (is_bytes(reader, field::ModelProto_producer_name))
+        model_.producer_name = text_of(reader);
+      else if (is_bytes(reader, field::ModelProto_producer_version))
+        model_.producer_version = text_of(reader);
+      else if (is_bytes(reader, field::ModelProto_opset_import))
+        read_opset(reader.get_message());
+      else if (is_bytes(reader, field::ModelProto_metadata_props))
+        append(model_.metadata_props) = entry(reader.get_message());
+      else if (is_bytes(reader, field::ModelProto_functions))
+        read_function(reader.get_message());
+      else if (is_bytes(reader, field::ModelProto_graph)) {
+        if (has_graph) throw Malformed{"it has two graphs"};
+        has_graph = true;
+        read_graph(reader.get_message(), 0);
+      } else
+        reader.skip();
+    }
+    if (model_.ir_version < 1) throw Malformed{"it has no IR version"};
+    if (!has_graph) throw Malformed{"it has no graph"};
+    finish();
+    return std::move(model_);
+  }
+
+ private:
+  static std::pair<std::string, std::string> entry(pbf_reader reader) {
+    std::pair<std::string, std::string> result;
+    while (reader.next()) {
+      if (is_bytes(reader, field::StringStringEntryProto_key))
+        result.first = text_of(reader);
+      else if (is_bytes(reader, field::StringStringEntryProto_value))
+        result.second = text_of(reader);
+      else
+        reader.skip();
+    }
+    return result;
+  }
+
+  void read_opset(pbf_reader reader) {
+    auto& opset = append(model_.opset_imports);
+    while (reader.next()) {
+      if (is_bytes(reader, field::OperatorSetIdProto_domain))
+        opset.first = text_of(reader);
+      else if (is_varint(reader, field::OperatorSetIdProto_version))
+        opset.second = reader.get_int64();
+      else
+        reader.skip();
+    }
+  }
+
+  void read_function(pbf_reader reader) {
+    OnnxFunction& function = append(model_.functions);
+    while (reader.next()) {
+      if (is_bytes(reader, field::FunctionProto_name))
+        function.name = text_of(reader);
+      else if (is_bytes(reader, field::FunctionProto_domain))
+        function.domain = text_of(reader);
+      else {
+        if (is_bytes(reader, field::FunctionProto_node)) ++function.nodes;
+        reader.skip();
+      }
+    }
+  }
+
+  void read_graph(pbf_reader reader, int depth) {
+    if (depth > kMaxNesting) throw Malformed{format("sub-graphs are nested more than {} levels deep", kMaxNesting)};
+    while (reader.next()) {
+      if (is_bytes(reader, field::GraphProto_node))
+        read_node(reader.get_message(), depth);
+      else if (is_bytes(reader, field::GraphProto_initializer))
+        read_tensor(reader.get_message());
+      else if (is_bytes(reader, field::GraphProto_sparse_initializer))
+        read_sparse(reader.get_message());
+      else if (depth == 0 && is_bytes(reader, field::GraphProto_name))
+        model_.graph_name = text_of(reader);
+      else if (depth == 0 && is_bytes(reader, field::GraphProto_input))
+        read_value(reader.get_message(), append(model_.inputs));
+      else if (depth == 0 && is_bytes(reader, field::GraphProto_output))
+        read_value(reader.get_message(), append(model_.outputs));
+      else
+        reader.skip();
+    }
+  }
+
+  void read_node(pbf_reader reader, int depth) {
+    std::pair<std::string, std::string> op;  // domain, op_type
+    while (reader.next()) {
+      if (is_bytes(reader, field::NodeProto_domain))
+        op.first = text_of(reader);
+      else if (is_bytes(reader, field::NodeProto_op_type))
+        op.second = text_of(reader);
+      else if (is_bytes(reader, field::NodeProto_attribute))
+        read_attribute(reader.get_message(), depth);
+      else
+        reader.skip();
+    }
+    if (op.first == "ai.onnx") op.first.clear();  // another way to write the default domain
+    if (op.second.empty()) throw Malformed{"a node has no op_type"};
+    ++ops_[std::move(op)];
+    if (ops_.size() > kMaxItems) throw Malformed{format("it uses more than {} different ops", kMaxItems)};
+  }
+
+  void read_attribute(pbf_reader reader, int depth) {
+    while (reader.next()) {
+      if (is_bytes(reader, field::AttributeProto_g) || is_bytes(reader, field::AttributeProto_graphs)) {
+        read_graph(reader.get_message(), depth + 1);
+      } else
+        reader.skip();
+    }
+  }
+
+  void read_value(pbf_reader reader, OnnxValue& value) {
+    value.type = "unknown";
+    while (reader.next()) {
+      if (is_bytes(reader, field::ValueInfoProto_name))
+        value.name = text_of(reader);
+      else if (is_bytes(reader, field::ValueInfoProto_type))
+        value.type = read_type(reader.get_message(), &value, 0);
+      else
+        reader.skip();
+    }
+  }
+
+  /// The text of a type; the shape, if it is a tensor's and nobody else's element, goes to `value`.
+  std::string read_type(pbf_reader reader, OnnxValue* value, int depth) {
+    if (depth > kMaxNesting) throw Malformed{format("types are nested more than {} levels deep", kMaxNesting)};
+    std::string text = "unknown";
+    while (reader.next()) {
+      if (is_bytes(reader, field::TypeProto_tensor_type)) {
+        text = read_tensor_type(reader.get_message(), value);
+      } else if (is_bytes(reader, field::TypeProto_sparse_tensor_type)) {
+        text = format("sparse({})", read_tensor_type(reader.get_message(), value));
+      } else if (is_bytes(reader, field::TypeProto_sequence_type)) {
+        text = format("sequence({})", read_element(reader.get_message(), depth + 1));
+      } else if (is_bytes(reader, field::TypeProto_optional_type)) {
+        text = format("optional({})", read_element(reader.get_message(), depth + 1));
+      } else {
+        if (is_bytes(reader, field::TypeProto_map_type)) text = "map";
+        if (is_bytes(reader, field::TypeProto_opaque_type)) text = "opaque";
+        reader.skip();
+      }
+    }
+    return text;
+  }
+
+  std::string read_element(pbf_reader reader, int depth) {
+    static_assert(field::TypeProto_Sequence_elem_type == field::TypeProto_Optional_elem_type);
+    std::string text = "unknown";
+    while (reader.next()) {
+      if (is_bytes(reader, field::TypeProto_Sequence_elem_type))
+        text = read_type(reader.get_message(), nullptr, depth);
+      else
+        reader.skip();
+    }
+    return text;
+  }
+
+  std::string read_tensor_type(pbf_reader reader, OnnxValue* value) {
+    int64_t data_type = 0;
+    while (reader.next()) {
+      if (is_varint(reader, field::TypeProto_Tensor_elem_type))
+        data_type = reader.get_int32();
+      else if (value != nullptr && is_bytes(reader, field::TypeProto_Tensor_shape))
+        read_shape(reader.get_message(), *value);
+      else
+        reader.skip();
+    }
+    return element_text(data_type);
+  }
+
+  static void read_shape(pbf_reader reader, OnnxValue& value) {
+    value.has_shape = true;
+    while (reader.next()) {
+      if (!is_bytes(reader, field::TensorShapeProto_dim)) {
+        reader.skip();
+        continue;
+      }
+      if (value.shape.size() >= kMaxRank)
+        throw Malformed{format("{} has more than {} dims", quoted(value.name), kMaxRank)};
+      OnnxDim& dim = value.shape.emplace_back();
+      pbf_reader inner = reader.get_message();
+      while (inner.next()) {
+        if (is_varint(inner, field::TensorShapeProto_Dimension_dim_value))
+          dim.value = inner.get_int64();
+        else if (is_bytes(inner, field::TensorShapeProto_Dimension_dim_param))
+          dim.name = text_of(inner);
+        else
+          inner.skip();
+      }
+    }
+  }
+
+  void read_sparse(pbf_reader reader) {
+    while (reader.next()) {
+      if (is_bytes(reader, field::SparseTensorProto_values) || is_bytes(reader, field::SparseTensorProto_indices)) {
+        read_tensor(reader.get_message());
+      } else
+        reader.skip();
+    }
+  }
+
+  void read_tensor(pbf_reader reader) {
+    OnnxInitializer& tensor = append(model_.initializers);
+    int64_t data_type = 0;
+    bool is_external = false;
+    std::optional<uint64_t> raw_size;
+    uint64_t string_bytes = 0;
+    std::vector<std::pair<std::string, std::string>> external;
+    auto add_dim = [&](int64_t dim) {
+      if (tensor.shape.size() >= kMaxRank) throw Malformed{format("a tensor has more than {} dims", kMaxRank)};
+      tensor.shape.push_back(dim);
+    };
+    while (reader.next()) {
+      if (is_varint(reader, field::TensorProto_dims))
+        add_dim(reader.get_int64());
+      else if (is_bytes(reader, field::TensorProto_dims))
+        for (int64_t dim : reader.get_packed_int64()) add_dim(dim);
+      else if (is_varint(reader, field::TensorProto_data_type))
+        data_type = reader.get_int32();
+      else if (is_varint(reader, field::TensorProto_data_location))
+        is_external = reader.get_int32() == 1;
+      else if (is_bytes(reader, field::TensorProto_name))
+        tensor.name = text_of(reader);
+      else if (is_bytes(reader, field::TensorProto_raw_data))
+        raw_size = reader.get_view().size();
+      else if (is_bytes(reader, field::TensorProto_string_data))
+        string_bytes += reader.get_view().size();
+      else if (is_bytes(reader, field::TensorProto_external_data))
+        append(external) = entry(reader.get_message());
+      else
+        reader.skip();
+    }
+    tensor.type = element_text(data_type);
+    tensor.dtype = element_dtype(data_type);
+    tensor.bytes = string_bytes;
+    if (tensor.dtype) tensor.bytes = size_of(tensor);
+    if (is_external) {
+      read_external(external, tensor);
+    } else if (raw_size && tensor.dtype && *raw_size != tensor.bytes) {
+      throw Malformed{format("tensor {} takes {} bytes by its type and shape, but holds {}", quoted(tensor.name),
+                             tensor.bytes, *raw_size)};
+    }
+  }
+
+  /// Types below 8 bits are rounded up to whole bytes.
+  static uint64_t size_of(const OnnxInitializer& tensor) {
+    auto count = element_count(tensor.shape);
+    auto bits = count ? checked_mul(*count, bits_of(*tensor.dtype)) : std::nullopt;
+    if (!bits) throw Malformed{format("the shape of tensor {} is negative or overflows", quoted(tensor.name))};
+    return (static_cast<uint64_t>(*bits) + 7) / 8;
+  }
+
+  void read_external(const std::vector<std::pair<std::string, std::string>>& entries, OnnxInitializer& tensor) {
+    std::optional<uint64_t> length;
+    for (const auto& [key, value] : entries) {
+      if (key == "location") {
+        tensor.location = value;
+      } else if (key == "offset" || key == "length") {
+        uint64_t number = 0;
+        auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+        if (error != std::errc() || end != value.data() + value.size()) {
+          throw Malformed{
+              format("the {} of the external data of tensor {} is {}", key, quoted(tensor.name), quoted(value))};
+        }
+        if (key == "offset")
+          tensor.offset = number;
+        else
+          length = number;
+      }
+    }
+    if (!is_plain_relative_path(tensor.location)) {
+      throw Malformed{
+          format("the data of tensor {} is said to be in {}, which is not a plain path inside the model's "
+                 "folder",
+                 quoted(tensor.name), quoted(tensor.location))};
+    }
+    if (length && tensor.dtype && *length != tensor.bytes) {
+      throw Malformed{format("tensor {} takes {} bytes by its type and shape, but {} in its external file",
+                             quoted(tensor.name), tensor.bytes, *length)};
+    }
+    uint64_t end;
+    if (__builtin_add_overflow(tensor.offset, length.value_or(tensor.bytes), &end)) {
+      throw Malformed{format("the external data of tensor {} lies beyond all files", quoted(tensor.name))};
+    }
+    uint64_t& needed = external_[tensor.location];
+    needed = std::max(needed, end);
+  }
+
+  void finish() {
+    std::sort(model_.opset_imports.begin(), model_.opset_imports.end());
+    std::sort(model_.metadata_props.begin(), model_.metadata_props.end());
+    for (auto& [op, count] : ops_) model_.ops.push_back({op.first, op.second, count});
+    std::stable_sort(model_.ops.begin(), model_.ops.end(),
+                     [](const OnnxOpCount& a, const OnnxOpCount& b) { return a.count > b.count; });
+    for (auto& [location, needed] : external_) model_.external_files.push_back({location, needed, std::nullopt});
+  }
+
+  OnnxModel model_;
+  std::map<std::pair<std::string, std::string>, uint64_t> ops_;
+  std::map<std::string, uint64_t> external_;
+};
+
+/// A file in memory. If someone else truncates it meanwhile, touching it kills the process; callers hold it briefly.
+class Mapping {
+ public:
+  static Result<Mapping> map(const ReadFile& file) {
+    if (file.size() == 0) return Mapping(nullptr, 0);
+    ARGOSY_TRY(ReadFile::Lease lease, file.lease());
+    void* address = ::mmap(nullptr, file.size(), PROT_READ, MAP_PRIVATE, lease.descriptor(), 0);
+    if (address == MAP_FAILED) return fail(system_error("map", file.path(), errno));
+    return Mapping(address, file.size());
+  }
+  Mapping(Mapping&& other) noexcept : address_(std::exchange(other.address_, nullptr)), size_(other.size_) {}
+  Mapping& operator=(Mapping&&) = delete;
+  ~Mapping() {
+    if (address_ != nullptr) ::munmap(address_, size_);
+  }
+  std::string_view bytes() const { return {static_cast<const char*>(address_), size_}; }
+
+ private:
+  Mapping(void* address, size_t size) : address_(address), size_(size) {}
+  void* address_;
+  size_t size_;
+};
+
+}  // namespace
+
+Result<OnnxModel> parse_onnx_model(std::string_view bytes, std::string_view name) {
+  constexpr const char* kHint = "the file is damaged, truncated or not an ONNX model; get or write it again";
+  try {
+    return ModelParser().parse(bytes);
+  } catch (const Malformed& problem) {
+    return fail(ErrorCode::kCorruptFile, format("{} is not a usable ONNX model: {}", name, problem.why), kHint);
+  } catch (const protozero::exception& problem) {
+    return fail(ErrorCode::kCorruptFile,
+                format("{} is not a usable ONNX model: its protobuf is malformed ({})", name, problem.what()), kHint);
+  }
+}
+
+Result<OnnxModel> read_onnx_model(const std::filesystem::path& path) {
+  std::string name = quoted(path.native(), 1000);
+  ARGOSY_TRY(auto file, ReadFile::open(path));
+  ARGOSY_TRY(Mapping mapping, Mapping::map(*file));
+  ARGOSY_TRY(OnnxModel model, parse_onnx_model(mapping.bytes(), name));
+  for (OnnxExternalFile& external : model.external_files) {
+    std::error_code failure;
+    uint64_t size = std::filesystem::file_size(path.parent_path() / external.location, failure);
+    if (failure) continue;
+    external.available_bytes = size;
+    if (size < external.needed_bytes) {
+      return fail(ErrorCode::kCorruptFile,
+                  format("{} is truncated: {} needs {} bytes of it, of which {} are missing", quoted(external.location),
+                         name, external.needed_bytes, external.needed_bytes - size),
+                  "the download or copy did not complete; get this file again");
+    }
+  }
+  return model;
+}
+
+}  // namespace argosy

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "tensor/dtype.h"
+
+namespace argosy {
+
+/// A size that is known, or has a name, or neither.
+struct OnnxDim {
+  std::optional<int64_t> value;
+  std::string name;
+};
+
+/// An input or output of a graph.
+struct OnnxValue {
+  std::string name;
+  std::string type;            // "f32", "string", "sequence(f32)", "optional(…)", "map", "unknown"
+  std::vector<OnnxDim> shape;  // of a tensor
+  bool has_shape = false;
+};
+
+struct OnnxOpCount {
+  std::string domain;  // "" is ONNX's own
+  std::string op_type;
+  uint64_t count = 0;
+};
+
+/// Constant data of a graph. `dtype` is not set for strings and for types that are not known.
+struct OnnxInitializer {
+  std::string name;
+  std::string type;
+  std::optional<DType> dtype;
+  std::vector<int64_t> shape;
+  uint64_t bytes = 0;
+  std::string location;  // a file beside the model; empty if the data is in the model
+  uint64_t offset = 0;   // in that file
+};
+
+struct OnnxFunction {
+  std::string domain, name;
+  uint64_t nodes = 0;
+};
+
+struct OnnxExternalFile {
+  std::string location;
+  uint64_t needed_bytes = 0;                // the end of the last tensor in it
+  std::optional<uint64_t> available_bytes;  // nullopt: it is not there
+};
+
+/// What an .onnx file says of itself, without the values of its tensors. Initializers and ops of sub-graphs are
+/// included, bodies of functions are not.
+struct OnnxModel {
+  int64_t ir_version = 0;
+  std::string producer_name, producer_version;
+  std::vector<std::pair<std::string, int64_t>> opset_imports;       // (domain, version), sorted
+  std::vector<std::pair<std::string, std::string>> metadata_props;  // sorted
+  std::string graph_name;
+  std::vector<OnnxValue> inputs, outputs;
+  std::vector<OnnxOpCount> ops;  // most frequent first, then by name
+  std::vector<OnnxInitializer> initializers;
+  std::vector<OnnxFunction> functions;
+  std::vector<OnnxExternalFile> external_files;  // sorted
+};
+
+/// Reads an .onnx file, mapped into memory: tensor values are skipped without being touched. Malformed files,
+/// sub-graphs or types nested more than 64 levels deep, values whose size contradicts their type and shape, external
+/// data that leaves the folder or lies beyond the end of its file are errors; an external file that is not there is
+/// only recorded.
+Result<OnnxModel> read_onnx_model(const std::filesystem::path& path);
+
+/// The same from memory, without a look at external files. `name` is for messages.
+Result<OnnxModel> parse_onnx_model(std::string_view bytes, std::string_view name);
+
+}  // namespace argosy
