@@ -22,6 +22,9 @@ std::string quoted(std::string_view text, size_t max_length = 120);
 inline std::string quoted(const std::string& text, size_t max_length = 120) {
   return quoted(std::string_view(text), max_length);
 }
+inline std::string quoted(const char* text, size_t max_length = 120) {
+  return quoted(std::string_view(text), max_length);
+}
 inline std::string quoted(std::string& text, size_t max_length = 120) {
   return quoted(std::string_view(text), max_length);
 }
