@@ -86,9 +86,7 @@ class RegionsModel(nn.Module):
         with torch.no_grad():
             scale = self.frozen(x).mean(-1, keepdim=True)
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            y = self.low(x)
-            with torch.no_grad():
-                y = y + scale
+            y = self.low(x) + scale
         return y.float() * scale
 
 
