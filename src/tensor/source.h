@@ -22,11 +22,21 @@ using SourceGroupPtr = std::shared_ptr<const SourceGroup>;
 /// Takes the next bytes of a stream. The span is only valid during the call.
 using ByteSink = std::function<Status(std::span<const std::byte>)>;
 
-/// A box of a tensor: for each dim, the first index and how many. All dims are given.
+/// Limits of a recipe, so that hostile input cannot exhaust the stack or the length of a text. A part that several
+/// inputs share counts each time.
+inline constexpr int kMaxTensorRank = 64;
+inline constexpr int kMaxRecipeDepth = 64;
+inline constexpr int64_t kMaxRecipeNodes = int64_t{1} << 20;
+
+/// A box of a tensor: for each dim, the first index and how many. All dims are given. Of a dtype of less than 8 bits
+/// every box begins and ends at a byte along the last dim, which recipes guarantee by construction.
 struct Box {
   std::vector<int64_t> start;
   std::vector<int64_t> extent;
 };
+
+/// What a recipe does last.
+enum class SourceKind : uint8_t { kLeaf, kCast, kTranspose, kConcat, kStack, kSlice, kReshape, kGroupOutput };
 
 /// Where a tensor lies, byte for byte, in a file: for copy_file_range and links.
 struct FileRange {
@@ -38,9 +48,12 @@ struct FileRange {
 /// Bump allocator over one buffer of fixed size, handed down through nested recipes. Never grows.
 class Scratch {
  public:
+  /// The buffer must be 16-byte aligned.
   explicit Scratch(std::span<std::byte> buffer) : buffer_(buffer) {}
   /// The next `size` bytes (16-byte aligned). Asking for more than is left is a bug of ours.
   std::span<std::byte> take(size_t size);
+  /// What take(size) uses up: the size rounded up to the alignment, or SIZE_MAX if that overflows.
+  static size_t cost(size_t size);
   size_t mark() const { return used_; }
   void release(size_t mark) { used_ = mark; }
 
@@ -62,10 +75,19 @@ class TensorSource {
   /// Reads one box, packed row-major, into `out` (exactly its bytes). The box must be inside the tensor (a bug of ours
   /// if not).
   virtual Status read(const Box& box, std::span<std::byte> out, Scratch& scratch) const = 0;
-  /// Scratch bytes, beyond the output, that read() needs at most for any box of so many elements.
+  /// Scratch bytes, beyond the output, that read() needs at most for any box of up to so many elements. Does not
+  /// decrease as `elements` grows; SIZE_MAX if it overflows.
   virtual size_t scratch_for(int64_t elements) const = 0;
 
-  /// Set if the tensor's bytes lie unchanged in one file.
+  virtual SourceKind kind() const { return SourceKind::kLeaf; }
+  /// The sources that this one is made of; none for a leaf.
+  virtual std::span<const TensorSourcePtr> inputs() const { return {}; }
+  /// Levels of inputs below this source, and sources in all, this one included.
+  virtual int depth() const { return 0; }
+  virtual int64_t node_count() const { return 1; }
+
+  /// Set if the tensor's bytes lie unchanged in one file. Reshapes, slices of a leading range and joins of adjacent
+  /// ranges keep it.
   virtual std::optional<FileRange> file_range() const { return std::nullopt; }
   /// Set if this is one output of a group that is best read once for all its outputs.
   virtual SourceGroupPtr group() const { return nullptr; }
@@ -75,8 +97,10 @@ class TensorSource {
   int64_t elements() const;
   int64_t bytes() const;
 
-  /// Streams elements [first, first + count) in row-major order, allocating at most `scratch_bytes` in all.
-  /// Parallel workers each take a range.
+  /// Streams elements [first, first + count) in row-major order, in blocks as large as fit: one buffer of at most
+  /// `scratch_bytes` holds output and scratch, and besides it only a few small vectors are allocated. Too small a
+  /// scratch is an error that names what is needed. Parallel workers each take a range; of a dtype of less than 8 bits
+  /// a range begins and ends at a byte.
   Status stream_range(int64_t first, int64_t count, const ByteSink& sink, size_t scratch_bytes) const;
   Status stream_to(const ByteSink& sink, size_t scratch_bytes) const;
 };
@@ -89,36 +113,53 @@ class SourceGroup {
   virtual DType dtype(size_t output) const = 0;
   virtual std::span<const int64_t> shape(size_t output) const = 0;
   virtual std::string recipe() const = 0;
+  virtual std::span<const TensorSourcePtr> inputs() const = 0;
   /// Streams all outputs, each to its sink in row-major order, reading the input once.
   virtual Status stream_to(std::span<const ByteSink> sinks, size_t scratch_bytes) const = 0;
+  /// One output alone, as TensorSource::read and scratch_for.
+  virtual Status read(size_t output, const Box& box, std::span<std::byte> out, Scratch& scratch) const = 0;
+  virtual size_t scratch_for(size_t output, int64_t elements) const = 0;
 };
 
 /// Output `index` of a group as a source of its own (reads the input again if it is streamed alone).
 TensorSourcePtr group_output(SourceGroupPtr group, size_t index);
 
 // ---- Sources. Shapes, dims and sizes that do not fit are errors, found when the recipe is built, not when it is read.
-// ----
+// Dims count from 0 and are never negative. A recipe that changes nothing is the source itself, and nested ones are
+// merged where the bytes stay the same, so that equal tensors tend to get equal recipes. Dtypes of less than 8 bits are
+// taken where every box stays aligned to bytes: whole bytes along the last dim, which no transpose may move. ----
+
+/// Bytes that a tensor takes; an error if a dim is negative, the size overflows, the rank exceeds kMaxTensorRank, or
+/// the last dim of a dtype of less than 8 bits is not a whole number of bytes. For whoever writes a leaf.
+Result<int64_t> checked_tensor_bytes(DType dtype, std::span<const int64_t> shape);
+/// "f32[2, 3]"
+std::string tensor_text(DType dtype, std::span<const int64_t> shape);
 
 /// Bytes somewhere in memory that outlives the source: live weights. `owner` keeps it alive if given; `identity` names
 /// it in the recipe.
 Result<TensorSourcePtr> borrowed(std::span<const std::byte> bytes, DType dtype, std::vector<int64_t> shape,
                                  std::string identity, std::shared_ptr<const void> owner = nullptr);
-/// Bytes of its own; for small constants. The recipe holds a hash of the content.
+/// Bytes of its own; for small constants. The recipe holds a SHA-256 of the content.
 Result<TensorSourcePtr> literal(std::vector<std::byte> bytes, DType dtype, std::vector<int64_t> shape);
 /// Row-major bytes of a shape whose contents are not known: for programs without weights. Reading fails with kNotFound.
 Result<TensorSourcePtr> shape_only(DType dtype, std::vector<int64_t> shape, std::string name);
-/// Converts among f64, f32, f16, bf16 (exact rounding to nearest even; NaNs stay NaNs), and integers and bool to and
-/// among these by value.
+/// Converts elements by value, exactly as tensor/cast.h says: among f64, f32, f16 and bf16, from integers and bool to
+/// these, and from integers and bool to integers that hold all their values. What could lose an integer is refused:
+/// floats to integers, integers to narrower ones.
 Result<TensorSourcePtr> converted(TensorSourcePtr source, DType dtype);
+/// Dim i of the result is dim permutation[i] of the source.
 Result<TensorSourcePtr> transposed(TensorSourcePtr source, std::vector<int> permutation);
+/// Dtypes and all dims but one must agree; at least one source.
 Result<TensorSourcePtr> concatenated(std::vector<TensorSourcePtr> sources, int dim);
+/// Along a new dim, dtypes and shapes equal; at least one source.
 Result<TensorSourcePtr> stacked(std::vector<TensorSourcePtr> sources, int dim);
 /// Indices [start, start + length) of one dim: what split and chunk are made of.
 Result<TensorSourcePtr> sliced(TensorSourcePtr source, int dim, int64_t start, int64_t length);
+/// The same elements in the same order; all dims are given (no -1).
 Result<TensorSourcePtr> reshaped(TensorSourcePtr source, std::vector<int64_t> shape);
-/// Symmetric int8 quantisation in blocks along the last dim: output 0 is i8 of the source's shape, output 1 the f32
-/// scales
-/// [..., ceil(last / block)]. The source is f32, f16 or bf16.
+/// Symmetric int8 quantisation in blocks along the last dim (tensor/quantize.h has the arithmetic): output 0 is i8 of
+/// the source's shape, output 1 the f32 scales [..., ceil(last / block)]. The source is f32, f16 or bf16 and has at
+/// least one dim. Streaming a NaN or an infinity is an error.
 Result<SourceGroupPtr> quantized_int8(TensorSourcePtr source, int64_t block);
 
 }  // namespace argosy
