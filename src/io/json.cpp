@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "io/json_locate.h"
 
 namespace argosy {
 namespace {
@@ -220,8 +221,13 @@ Result<JsonDocument> JsonDocument::parse_owned(std::string text, std::string_vie
   if (error == simdjson::SUCCESS) {
     error = parser.parse_into_document(result.impl_->document, text.data(), length, false).error();
   }
-  if (error != simdjson::SUCCESS) return refuse(name, reason(error));
-  return result;
+  if (error == simdjson::SUCCESS) return result;
+  text.resize(length);
+  if (error == simdjson::NUMBER_ERROR) {
+    if (auto widened = widen_big_integers(text)) return parse_owned(*std::move(widened), name, limits);
+  }
+  auto position = locate_json_error(text, kMaxDepth);
+  return refuse(name, position ? format("{} (at byte {})", reason(error), *position) : std::string(reason(error)));
 }
 
 }  // namespace argosy

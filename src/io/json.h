@@ -101,6 +101,7 @@ struct JsonLimits {
 };
 
 /// A parsed JSON text. Owns what its views point at; the text itself may go. Depth is bounded (1024), UTF-8 is checked.
+/// Integers that do not fit 64 bits are read as doubles.
 class JsonDocument {
  public:
   static constexpr size_t kMaxDepth = 1024;

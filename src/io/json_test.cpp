@@ -124,6 +124,33 @@ TEST(Json, rejects_malformed_text) {
   expect_refused("[\"\xff\"]", "UTF-8");
 }
 
+TEST(Json, errors_say_where) {
+  expect_refused("{\"a\":1,}", "(at byte 7)");
+  expect_refused("[1 2]", "(at byte 3)");
+  expect_refused("[1]]", "(at byte 3)");
+  expect_refused("[", "(at byte 1)");
+  expect_refused("{1:2}", "(at byte 1)");
+  expect_refused("{\"a\" 2}", "(at byte 5)");
+  expect_refused("[\"abc", "(at byte 5)");
+  expect_refused("[\"a\nb\"]", "(at byte 3)");
+  expect_refused("[\"\\x\"]", "(at byte 3)");
+  expect_refused("[\"\\u12g4\"]", "(at byte 6)");
+  expect_refused("[01]", "(at byte 2)");
+  expect_refused("[1.]", "(at byte 3)");
+  expect_refused("[tru]", "(at byte 1)");
+  expect_refused("[\"\xc3\xa9\xc3\xa9\xff\"]", "(at byte 6)");
+  expect_refused(std::string(2000, '[') + std::string(2000, ']'), "(at byte 1024)");
+}
+
+TEST(Json, reads_integers_beyond_64_bits_as_doubles) {
+  JsonDocument document = parsed(R"({"a":1000000000000000019884624838656,"b":"1000000000000000019884624838656",
+      "c":-9223372036854775808,"d":[-92233720368547758080,1]})");
+  EXPECT_EQ(document.root().find("a").as_double(), 1e30);
+  EXPECT_EQ(document.root().find("b").as_string(), "1000000000000000019884624838656");
+  EXPECT_EQ(document.root().find("c").as_integer(), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ((*document.root().find("d").items().begin()).as_double(), -92233720368547758080.0);
+}
+
 TEST(Json, rejects_more_than_its_limits) {
   auto document = JsonDocument::parse("[1,2,3]", "x", {.max_bytes = 6});
   ASSERT_FALSE(document.has_value());
