@@ -33,11 +33,10 @@ class Walker {
     while (!is_done() && peek() != '"') {
       if (static_cast<unsigned char>(peek()) < 0x20) return false;
       if (take('\\')) {
-        if (std::string_view("\"\\/bfnrtu").find(peek()) == std::string_view::npos || is_done()) return false;
-        if (take('u') && !skip_hex())
-          return false;
-        else if (peek() != 'u')
-          ++at_;
+        if (is_done() || std::string_view("\"\\/bfnrtu").find(peek()) == std::string_view::npos) return false;
+        bool is_unicode = peek() == 'u';
+        ++at_;
+        if (is_unicode && !skip_hex()) return false;
       } else {
         ++at_;
       }

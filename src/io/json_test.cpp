@@ -135,6 +135,7 @@ TEST(Json, errors_say_where) {
   expect_refused("[\"a\nb\"]", "(at byte 3)");
   expect_refused("[\"\\x\"]", "(at byte 3)");
   expect_refused("[\"\\u12g4\"]", "(at byte 6)");
+  expect_refused("[\"\\u0041\"x]", "(at byte 9)");
   expect_refused("[01]", "(at byte 2)");
   expect_refused("[1.]", "(at byte 3)");
   expect_refused("[tru]", "(at byte 1)");
