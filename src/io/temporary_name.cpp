@@ -48,7 +48,7 @@ std::filesystem::path TemporaryName::numbered(int n) const { return folder / for
 Result<std::filesystem::path> output_destination(const std::filesystem::path& path) {
   std::filesystem::path destination = path;
   while (destination.has_parent_path() && !destination.has_filename()) destination = destination.parent_path();
-  const auto& name = destination.filename().native();
+  std::string name = destination.filename().native();
   if (name.empty() || name == "." || name == "..") {
     return fail(ErrorCode::kInvalidInput, format("{} does not name a new file or folder", quoted(path.native(), 1000)),
                 "give the output a name of its own");

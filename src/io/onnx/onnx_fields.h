@@ -5,6 +5,7 @@
 /// Field numbers of the ONNX messages that are read, named <Message>_<field> as in onnx.proto. They never change within
 /// the format; tests/e2e/test_onnx_fields.py compares each with the installed onnx package.
 namespace argosy::onnx_field {
+// NOLINTBEGIN(readability-identifier-naming): the names are those of onnx.proto
 
 constexpr uint32_t ModelProto_ir_version = 1;
 constexpr uint32_t ModelProto_producer_name = 2;
@@ -66,4 +67,5 @@ constexpr uint32_t TensorProto_data_location = 14;
 constexpr uint32_t SparseTensorProto_values = 1;
 constexpr uint32_t SparseTensorProto_indices = 2;
 
+// NOLINTEND(readability-identifier-naming)
 }  // namespace argosy::onnx_field
