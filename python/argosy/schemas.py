@@ -12,7 +12,11 @@ import importlib
 import os
 import sys
 import tempfile
+import warnings
 from pathlib import Path
+
+# Modules that register ops which models of transformers call.
+TRANSFORMERS_MODULES = ("transformers.integrations.moe", "transformers.integrations.msa_attention")
 
 
 def default_path() -> Path:
@@ -28,14 +32,35 @@ def default_path() -> Path:
 
 
 def collect() -> list[str]:
-    """The schemas of every registered op, as torch prints them, sorted."""
+    """The schemas of every registered op, as torch prints them, sorted by name."""
     import torch
 
-    return sorted({str(schema) for schema in torch._C._jit_get_all_schemas()})
+    schemas = {}
+    for schema in torch._C._jit_get_all_schemas():
+        # TorchScript's own ops on lists and strings have no place in exported graphs.
+        if schema.name.split("::")[0] in ("prim", "onnx", "_test"):
+            continue
+        name = schema.name + ("." + schema.overload_name if schema.overload_name else "")
+        schemas[name] = str(schema)
+    return [schemas[name] for name in sorted(schemas)]
 
 
-def text_of(schemas: list[str], made_from: str) -> str:
-    return f"# Op schemas of {made_from}, one a line.\n" + "".join(f"{schema}\n" for schema in schemas)
+def import_ops(modules: list[str]) -> list[str]:
+    """Imports what registers ops: parts of transformers, where it is installed, and `modules`. Returns versions."""
+    import torch
+
+    versions = [f"torch {torch.__version__}"]
+    for name in TRANSFORMERS_MODULES:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue
+    if transformers := sys.modules.get("transformers"):
+        versions.append(f"transformers {transformers.__version__}")
+    for name in modules:
+        module = importlib.import_module(name)
+        versions.append(f"{name} {getattr(module, '__version__', '')}".strip())
+    return versions
 
 
 def write_file(path: Path, text: str) -> None:
@@ -54,28 +79,30 @@ def write_file(path: Path, text: str) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m argosy.schemas", description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--output", type=Path, default=None, help=f"default: {default_path()}")
+    parser.add_argument("-o", "--output", default=None, help=f"- is stdout; default: {default_path()}")
     parser.add_argument(
         "--import",
         dest="modules",
         action="append",
         default=[],
         metavar="MODULE",
-        help="import this first, so that the ops that it registers are there; may be given several times",
+        help="import this first, because it registers ops; may be given several times",
     )
     options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
     try:
-        import torch
-    except ImportError:
-        print("argosy.schemas: torch is not installed in this Python; install it, then run this again", file=sys.stderr)
+        versions = ", ".join(import_ops(options.modules))
+    except ImportError as error:
+        print(f"argosy.schemas: {error}; install it into this Python, then run this again", file=sys.stderr)
         return 1
-    for module in options.modules:
-        importlib.import_module(module)
-    made_from = ", ".join([f"torch {torch.__version__}", *options.modules])
     schemas = collect()
-    path = options.output or default_path()
-    write_file(path, text_of(schemas, made_from))
-    print(f"{len(schemas)} schemas of {made_from} -> {path}")
+    text = "\n".join([f"# op schemas of {versions}", *schemas]) + "\n"
+    if options.output == "-":
+        sys.stdout.write(text)
+        return 0
+    path = Path(options.output) if options.output else default_path()
+    write_file(path, text)
+    print(f"{len(schemas)} op schemas of {versions}: {path}")
     return 0
 
 
