@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "io/checkpoint.h"
+#include "io/zip.h"
+#include "ir/program.h"
+
+namespace argosy {
+
+/// The format version that is read (docs/capture-format.md).
+inline constexpr int64_t kCaptureVersion = 1;
+
+/// Reads a .capture file: each of its components, with schemas, storage ids and locations as the trace saw them.
+/// Weights that the file does not hold are shape_only() until attach(). What only Python or the driver understands is
+/// kept as attributes: "capture.<key>". `diagnostics` may be null.
+Result<Program> read_capture(const ZipReader& zip, Diagnostics* diagnostics);
+
+/// Whether a zip looks like a capture.
+bool is_capture(const ZipReader& zip);
+
+/// Gives the program's shape_only() weights the checkpoint's tensors of the same name, cast to the program's dtype
+/// where that differs. A weight that the checkpoint lacks gets what the weight it is tied to has. Names every weight
+/// that is missing or has another shape, and changes nothing then.
+Status attach(Program& program, const Checkpoint& checkpoint);
+
+}  // namespace argosy
