@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -20,20 +21,48 @@ std::string format_bytes(uint64_t bytes) {
   return format("{:.{}f} {}", value, decimals, kUnits[unit]);
 }
 
+namespace {
+
+/// Bytes of the well-formed UTF-8 character that begins the text; 0 if none does.
+size_t utf8_character(std::string_view text) {
+  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  size_t size = byte(0) < 0x80   ? 1
+                : byte(0) < 0xC2 ? 0
+                : byte(0) < 0xE0 ? 2
+                : byte(0) < 0xF0 ? 3
+                : byte(0) < 0xF5 ? 4
+                                 : 0;
+  if (size > text.size()) return 0;
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  // Overlong forms, surrogates, and what lies beyond Unicode.
+  if ((byte(0) == 0xE0 && byte(1) < 0xA0) || (byte(0) == 0xED && byte(1) >= 0xA0)) return 0;
+  if ((byte(0) == 0xF0 && byte(1) < 0x90) || (byte(0) == 0xF4 && byte(1) >= 0x90)) return 0;
+  return size;
+}
+
+}  // namespace
+
 std::string quoted(std::string_view text, size_t max_length) {
   std::string result = "\"";
-  for (char c : text.substr(0, max_length)) {
+  size_t at = 0;
+  while (at < text.size()) {
+    char c = text[at];
     auto byte = static_cast<unsigned char>(c);
+    size_t size = utf8_character(text.substr(at, 4));
+    if (at + std::max<size_t>(size, 1) > max_length) break;
     if (c == '"' || c == '\\') {
       result += '\\';
       result += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
+    } else if (byte < 0x20 || byte == 0x7f || size == 0) {
       result += format("\\x{:02x}", byte);
     } else {
-      result += c;
+      result += text.substr(at, size);
     }
+    at += std::max<size_t>(size, 1);
   }
-  if (text.size() > max_length) result += format("… ({} bytes)", text.size());
+  if (at < text.size()) result += format("… ({} bytes)", text.size());
   return result + '"';
 }
 

@@ -15,8 +15,8 @@ using fmt::format;
 /// "1.5 GB": decimal units, three significant digits.
 std::string format_bytes(uint64_t bytes);
 
-/// The text in double quotes, with what would break a line or a quote escaped and long text cut; for messages that
-/// show input of unknown origin.
+/// The text in double quotes, with what would break a line or a quote or is not UTF-8 escaped, and long text cut (not
+/// inside a character); for messages that show input of unknown origin.
 std::string quoted(std::string_view text, size_t max_length = 120);
 // Exact matches, so that std::quoted (found by argument type once <iomanip> is included) is never the better one.
 inline std::string quoted(const std::string& text, size_t max_length = 120) {

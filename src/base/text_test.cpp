@@ -22,6 +22,14 @@ TEST(TextTest, quoted_escapes_and_cuts) {
   EXPECT_EQ(quoted(std::string(200, 'x'), 3), "\"xxx… (200 bytes)\"");
 }
 
+TEST(TextTest, quoted_is_always_utf8) {
+  EXPECT_EQ(quoted("é€😀"), "\"é€😀\"");
+  EXPECT_EQ(quoted("\xff\xc3"), "\"\\xff\\xc3\"");
+  EXPECT_EQ(quoted("\xed\xa0\x80"), "\"\\xed\\xa0\\x80\"");
+  EXPECT_EQ(quoted("\xc0\x80"), "\"\\xc0\\x80\"");
+  EXPECT_EQ(quoted("a€b", 2), "\"a… (5 bytes)\"");
+}
+
 TEST(TextTest, doubles_read_back) {
   EXPECT_EQ(format_double(1), "1.0");
   EXPECT_EQ(format_double(0.1), "0.1");

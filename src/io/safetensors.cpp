@@ -209,7 +209,10 @@ Result<uint64_t> safetensors_header_length(std::span<const std::byte> first_byte
 Result<SafetensorsHeader> parse_safetensors_header(std::string text, uint64_t file_size, std::string_view file_name) {
   uint64_t size = text.size();
   std::string name = format("the header of {}", file_name);
-  if (text.empty() || text.front() != '{') {
+  if (text.empty()) {
+    return fail(ErrorCode::kCorruptFile, format("{} is empty", name), kDownloadAgain);
+  }
+  if (text.front() != '{') {
     return fail(ErrorCode::kCorruptFile, format("{} does not begin with a brace", name), kDownloadAgain);
   }
   ARGOSY_TRY(JsonDocument document, JsonDocument::parse_owned(std::move(text), name));

@@ -59,7 +59,7 @@ TEST(Safetensors, rejects_bad_lengths) {
 }
 
 TEST(Safetensors, rejects_headers_that_are_no_object) {
-  expect_refused("", 0, "brace");
+  expect_refused("", 0, "is empty");
   expect_refused("[]", 0, "brace");
   expect_refused(" {}", 0, "brace");
   expect_refused("{", 0, "JSON");

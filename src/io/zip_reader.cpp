@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "base/text.h"
 #include "io/names.h"
@@ -89,12 +90,31 @@ class DirectoryParser {
     uint64_t tail_size = std::min(file_size_, zip::kEndSize + zip::kMaxComment);
     ARGOSY_TRY(std::string tail, text_at(file_size_ - tail_size, tail_size));
     // The last end record whose comment reaches exactly to the end of the file.
+    std::optional<uint64_t> found;  // any end record
     for (uint64_t i = tail_size >= zip::kEndSize ? tail_size - zip::kEndSize + 1 : 0; i-- > 0;) {
       if (load<uint32_t>(&tail[i]) != zip::kEndSignature) continue;
-      if (load<uint16_t>(&tail[i + 20]) != tail_size - i - zip::kEndSize) continue;
-      return read_end(tail.substr(i, zip::kEndSize), file_size_ - tail_size + i);
+      if (load<uint16_t>(&tail[i + 20]) == tail_size - i - zip::kEndSize) {
+        return read_end(tail.substr(i, zip::kEndSize), file_size_ - tail_size + i);
+      }
+      if (!found) found = i;
     }
-    return corrupt("it has no end-of-directory record", "it is truncated or is no zip file; get or write it again");
+    if (found) {
+      uint64_t comment = load<uint16_t>(&tail[*found + 20]), rest = tail_size - *found - zip::kEndSize;
+      return comment > rest ? corrupt(format("{} bytes are missing at its end", comment - rest))
+                            : corrupt(format("{} bytes follow its end", rest - comment));
+    }
+    return no_end();
+  }
+
+  tl::unexpected<Error> no_end() const {
+    if (file_size_ == 0) return corrupt("it is empty");
+    auto start = text_at(0, std::min<uint64_t>(4, file_size_));
+    if (!start) return fail(std::move(start).error());
+    if (start->size() < 4 || load<uint32_t>(start->data()) != zip::kLocalSignature) {
+      return corrupt("it does not begin like one", "it is another kind of file; check what it is");
+    }
+    return corrupt(format("its directory is missing, the file ends after {} bytes", file_size_),
+                   "the download or copy did not complete; get this file again");
   }
 
   Result<Directory> read_end(const std::string& end, uint64_t end_offset) const {

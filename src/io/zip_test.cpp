@@ -98,11 +98,15 @@ TEST(Zip, leaves_out_folders) {
 }
 
 TEST(Zip, rejects_what_has_no_end) {
-  expect_refused("", "no end-of-directory");
-  expect_refused("PK", "no end-of-directory");
+  expect_refused("", "it is empty");
+  expect_refused("PK", "does not begin like one");
+  expect_refused(std::string(1000, 'x'), "does not begin like one");
   std::string bytes = two_entries();
-  expect_refused(bytes.substr(0, bytes.size() - 1), "no end-of-directory");
-  expect_refused(bytes + "x", "no end-of-directory");
+  expect_refused(bytes.substr(0, 100), "ends after 100 bytes");
+  expect_refused(bytes.substr(0, bytes.size() - 1), "its directory is missing");
+  expect_refused(bytes + "xyz", "3 bytes follow its end");
+  patch<uint16_t>(bytes, bytes.size() - 2, 7);
+  expect_refused(bytes + "abcde", "2 bytes are missing at its end");
 }
 
 TEST(Zip, rejects_split_archives) {
