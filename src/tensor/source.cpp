@@ -1,7 +1,5 @@
 #include "tensor/source.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 
@@ -109,7 +107,11 @@ Result<int64_t> checked_tensor_bytes(DType dtype, std::span<const int64_t> shape
   return bytes_of(dtype, *count);
 }
 
-std::string list_text(std::span<const int64_t> values) { return format("[{}]", fmt::join(values, ", ")); }
+std::string list_text(std::span<const int64_t> values) {
+  std::string text = "[";
+  for (size_t i = 0; i < values.size(); ++i) text += format("{}{}", i == 0 ? "" : ", ", values[i]);
+  return text + ']';
+}
 
 std::string tensor_text(DType dtype, std::span<const int64_t> shape) {
   return format("{}{}", to_text(dtype), list_text(shape));

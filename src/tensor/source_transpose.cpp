@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/text.h"
@@ -16,6 +14,10 @@ std::vector<int64_t> permuted_shape(std::span<const int64_t> shape, std::span<co
   result.reserve(permutation.size());
   for (int dim : permutation) result.push_back(shape[static_cast<size_t>(dim)]);
   return result;
+}
+
+std::string permutation_text(std::span<const int> permutation) {
+  return list_text(std::vector<int64_t>(permutation.begin(), permutation.end()));
 }
 
 // Whether the dims of more than one index keep their order, so that the bytes stay as they are.
@@ -38,7 +40,7 @@ class TransposeSource final : public DerivedSource {
   std::span<const int> permutation() const { return permutation_; }
 
   std::string recipe() const override {
-    return format("transpose({}, [{}])", input().recipe(), fmt::join(permutation_, ", "));
+    return format("transpose({}, {})", input().recipe(), permutation_text(permutation_));
   }
 
   size_t scratch_for(int64_t elements) const override {
@@ -78,7 +80,7 @@ Status check_permutation(std::span<const int> permutation, size_t rank) {
   for (size_t d = 0; is_permutation && d < rank; ++d) is_permutation = sorted[d] == static_cast<int>(d);
   if (is_permutation) return {};
   return fail(ErrorCode::kInvalidInput,
-              format("[{}] is not a permutation of {} dims", fmt::join(permutation, ", "), rank),
+              format("{} is not a permutation of {} dims", permutation_text(permutation), rank),
               "name each dim of the tensor once, from 0");
 }
 

@@ -1,11 +1,12 @@
 // Throughput of casts, transposes and recipes on one core. Prints MB/s of input.
-#include <fmt/core.h>
-
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <vector>
 
+#include "base/text.h"
 #include "tensor/cast.h"
 #include "tensor/permute.h"
 #include "tensor/source.h"
@@ -20,7 +21,7 @@ void report(const char* name, size_t bytes, const std::function<void()>& work) {
     work();
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
-  fmt::print("{:<52} {:>8.0f} MB/s\n", name, static_cast<double>(bytes) / best / 1e6);
+  std::printf("%-52s %8.0f MB/s\n", name, static_cast<double>(bytes) / best / 1e6);
 }
 
 std::vector<std::byte> some_floats(size_t count) {
@@ -44,7 +45,7 @@ void bench_casts() {
       std::span<std::byte> result = std::span(out).first(kCount * static_cast<size_t>(bits_of(to)) / 8);
       for (CastPath path : {CastPath::kBest, CastPath::kPortable}) {
         auto name =
-            fmt::format("cast {} to {}, {}", to_text(from), to_text(to), path == CastPath::kBest ? "best" : "portable");
+            format("cast {} to {}, {}", to_text(from), to_text(to), path == CastPath::kBest ? "best" : "portable");
         report(name.c_str(), in.size() * kRepeats, [&] {
           for (int i = 0; i < kRepeats; ++i) cast_elements(from, in, to, result, path);
         });
@@ -57,7 +58,7 @@ void bench_permute() {
   constexpr int64_t kSide = 4096;
   for (int64_t size : {1, 2, 4, 8, 16}) {
     std::vector<std::byte> in(static_cast<size_t>(kSide * kSide / 4 * size)), out(in.size());
-    auto name = fmt::format("transpose 4096x1024 of {} bytes", size);
+    auto name = format("transpose 4096x1024 of {} bytes", size);
     report(name.c_str(), in.size(),
            [&] { permute_dims(in, std::vector<int64_t>{kSide, kSide / 4}, std::vector<int>{1, 0}, size, out); });
   }
@@ -70,7 +71,7 @@ void bench_recipes() {
   auto stream = [&](const char* name, const TensorSource& source, size_t scratch_bytes) {
     report(name, bytes.size(), [&] {
       auto status = source.stream_to([](std::span<const std::byte>) { return Status{}; }, scratch_bytes);
-      if (!status) fmt::print("{}", to_text(status.error()));
+      if (!status) std::fputs(to_text(status.error()).c_str(), stderr);
     });
   };
   TensorSourcePtr cast = *converted(matrix, DType::kBF16);
@@ -79,11 +80,11 @@ void bench_recipes() {
   TensorSourcePtr cast_turned = *transposed(cast, {1, 0});
   for (size_t megabytes : {1, 8, 64}) {
     size_t scratch = megabytes << 20;
-    stream(fmt::format("copy, scratch {} MB", megabytes).c_str(), *matrix, scratch);
-    stream(fmt::format("cast to bf16, scratch {} MB", megabytes).c_str(), *cast, scratch);
-    stream(fmt::format("transpose 4096x14336, scratch {} MB", megabytes).c_str(), *turned, scratch);
-    stream(fmt::format("transpose, then cast to bf16, scratch {} MB", megabytes).c_str(), *turned_cast, scratch);
-    stream(fmt::format("cast to bf16, then transpose, scratch {} MB", megabytes).c_str(), *cast_turned, scratch);
+    stream(format("copy, scratch {} MB", megabytes).c_str(), *matrix, scratch);
+    stream(format("cast to bf16, scratch {} MB", megabytes).c_str(), *cast, scratch);
+    stream(format("transpose 4096x14336, scratch {} MB", megabytes).c_str(), *turned, scratch);
+    stream(format("transpose, then cast to bf16, scratch {} MB", megabytes).c_str(), *turned_cast, scratch);
+    stream(format("cast to bf16, then transpose, scratch {} MB", megabytes).c_str(), *cast_turned, scratch);
   }
   std::vector<ByteSink> sinks(2, [](std::span<const std::byte>) { return Status{}; });
   SourceGroupPtr quantized = *quantized_int8(matrix, 32);
