@@ -367,7 +367,7 @@ class ProgramReader {
 
   TextReader text_;
   Program program_;
-  GraphReader graphs_;
+  GraphTextReader graphs_;
   bool has_implied_ = false;  // lines outside of any component were read
 
   // Of the component that is being read.

@@ -25,7 +25,7 @@ size_t cost_of(const Argument& argument) {
 
 }  // namespace
 
-Status GraphReader::add_weight(Weight weight, const Token& at) {
+Status GraphTextReader::add_weight(Weight weight, const Token& at) {
   WeightId id{static_cast<uint32_t>(program_.weights.size())};
   if (!weights_.emplace(weight.name, id).second) {
     return text_.error_at(at, format("weight {} occurs twice", at.describe()));
@@ -34,7 +34,7 @@ Status GraphReader::add_weight(Weight weight, const Token& at) {
   return {};
 }
 
-Result<WeightId> GraphReader::read_weight_name() {
+Result<WeightId> GraphTextReader::read_weight_name() {
   Token at = text_.token();
   ARGOSY_TRY(std::string name, text_.read_name(TokenKind::kWeightName, "a weight"));
   auto found = weights_.find(name);
@@ -45,7 +45,7 @@ Result<WeightId> GraphReader::read_weight_name() {
   return found->second;
 }
 
-Result<Graph> GraphReader::read(SymContext& symbols) {
+Result<Graph> GraphTextReader::read(SymContext& symbols) {
   Graph graph;
   Rewriter rewriter(graph);
   ARGOSY_TRY_STATUS(read_inputs(rewriter));
@@ -60,7 +60,7 @@ Result<Graph> GraphReader::read(SymContext& symbols) {
   return graph;
 }
 
-Result<GraphReader::Definition> GraphReader::read_definition(const Graph& graph) {
+Result<GraphTextReader::Definition> GraphTextReader::read_definition(const Graph& graph) {
   Token at = text_.token();
   Definition definition;
   ARGOSY_TRY(definition.value.name, text_.read_name(TokenKind::kValueName, "a value"));
@@ -77,7 +77,7 @@ Result<GraphReader::Definition> GraphReader::read_definition(const Graph& graph)
   return definition;
 }
 
-Status GraphReader::read_inputs(Rewriter& rewriter) {
+Status GraphTextReader::read_inputs(Rewriter& rewriter) {
   ARGOSY_TRY_STATUS(text_.expect('('));
   if (text_.accept(')')) return {};
   do {
@@ -88,7 +88,7 @@ Status GraphReader::read_inputs(Rewriter& rewriter) {
   return text_.expect(')');
 }
 
-Status GraphReader::read_weights(Rewriter& rewriter, SymContext& symbols) {
+Status GraphTextReader::read_weights(Rewriter& rewriter, SymContext& symbols) {
   ARGOSY_TRY_STATUS(text_.expect('('));
   if (text_.accept(')')) return {};
   do {
@@ -105,7 +105,7 @@ Status GraphReader::read_weights(Rewriter& rewriter, SymContext& symbols) {
   return text_.expect(')');
 }
 
-Status GraphReader::read_node(Rewriter& rewriter) {
+Status GraphTextReader::read_node(Rewriter& rewriter) {
   std::vector<NewValue> outputs;
   if (text_.token().kind == TokenKind::kValueName) {
     std::unordered_set<std::string> names;
@@ -131,7 +131,7 @@ Status GraphReader::read_node(Rewriter& rewriter) {
   return {};
 }
 
-Result<OpId> GraphReader::read_op() {
+Result<OpId> GraphTextReader::read_op() {
   Token at = text_.token();
   ARGOSY_TRY(std::string name, text_.read_word("an op"));
   if (!text_.token().is('(')) return text_.unexpected("'(' and the arguments of the op");
@@ -141,7 +141,8 @@ Result<OpId> GraphReader::read_op() {
                                      "add its schema before: schema aten::relu(Tensor self) -> Tensor"));
 }
 
-Result<std::vector<Argument>> GraphReader::read_arguments(const Graph& graph, const OpSchema& schema, const Token& op) {
+Result<std::vector<Argument>> GraphTextReader::read_arguments(const Graph& graph, const OpSchema& schema,
+                                                              const Token& op) {
   ARGOSY_TRY_STATUS(text_.expect('('));
   std::vector<std::optional<Argument>> given(schema.arguments.size());
   std::vector<Argument> more;
@@ -191,8 +192,8 @@ Result<std::vector<Argument>> GraphReader::read_arguments(const Graph& graph, co
   return arguments;
 }
 
-Status GraphReader::fill_defaults(const OpSchema& schema, std::vector<std::optional<Argument>>& given,
-                                  const Token& op) {
+Status GraphTextReader::fill_defaults(const OpSchema& schema, std::vector<std::optional<Argument>>& given,
+                                      const Token& op) {
   for (size_t i = 0; i < given.size(); ++i) {
     if (given[i]) continue;
     const SchemaArgument& argument = schema.arguments[i];
@@ -211,7 +212,7 @@ Status GraphReader::fill_defaults(const OpSchema& schema, std::vector<std::optio
 }
 
 // loc("module.path", "Class", call 1, "file.py":88), all but the first optional.
-Result<LocationId> GraphReader::read_location() {
+Result<LocationId> GraphTextReader::read_location() {
   ModelLocation location;
   ARGOSY_TRY_STATUS(text_.expect('('));
   ARGOSY_TRY(location.module_path, text_.read_string());
@@ -239,7 +240,7 @@ Result<LocationId> GraphReader::read_location() {
   return program_.locations.intern(std::move(location));
 }
 
-Status GraphReader::read_return(Rewriter& rewriter) {
+Status GraphTextReader::read_return(Rewriter& rewriter) {
   ARGOSY_TRY_STATUS(text_.expect("return"));
   std::vector<Argument> outputs;
   if (!text_.token().is('}')) {

@@ -12,9 +12,9 @@ namespace argosy {
 
 /// Reads graphs of one program. Everything that a Rewriter insists on is checked here first, so that bad text is an
 /// error and never an internal one.
-class GraphReader {
+class GraphTextReader {
  public:
-  GraphReader(TextReader& text, Program& program) : text_(text), program_(program) {
+  GraphTextReader(TextReader& text, Program& program) : text_(text), program_(program) {
     // Text of n bytes may stand for this many arguments that it leaves out: far more than any real schema needs, and
     // still linear.
     default_budget_ = 8 * text.lexer().text_size() + 100'000;
