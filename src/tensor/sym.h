@@ -41,7 +41,8 @@ enum class SymKind : uint8_t {
   kNot,
   kIte,   // if-then-else (sympy's Piecewise with two branches)
   kCall,  // any other function, by name: kept, printed and evaluated only if all it needs is known; never simplified.
-          // A sum or product whose constants overflow int64 is the call "Add" or "Mul" of its operands
+          // A sum or product whose constants overflow int64 is the call "Add" or "Mul" of its operands, an integer
+          // beyond int64 in srepr the call "BigInteger" of its digits in base 10^18
 };
 
 /// Handle to an interned, canonical, immutable expression of one SymContext. Pointer-sized; equality is identity, so

@@ -40,6 +40,12 @@ struct SymNode {
 /// Whether the node is a product with a constant in front: coefficient * monic.
 inline bool is_scaled(const SymNode& node) { return node.monic != &node; }
 
+/// Integers beyond int64 (torch writes 4 * sys.maxsize as a bound) are the call BigInteger(limb, …): digits in base
+/// 10^18, most significant first, each with the number's sign. Returns that sign, or 0 for anything else.
+inline constexpr std::string_view kBigInteger = "BigInteger";
+inline constexpr int64_t kBigIntegerBase = 1'000'000'000'000'000'000;
+int big_integer_sign(std::string_view function, std::span<const SymExpr> arguments);
+
 class LinearSum;
 
 /// A number as an expression or its evaluation has it.

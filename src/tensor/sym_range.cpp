@@ -43,6 +43,9 @@ SymRange call_range(const SymNode& node, const RangeOf& range_of) {
   if (count == 3 && node.name == "ModularIndexing" && argument(0).min >= 0 && argument(1).min >= 0) {
     return interval_mod(interval_floor_div(argument(0), argument(1)), argument(2));
   }
+  if (int sign = big_integer_sign(node.name, node.operands); sign != 0) {
+    return sign > 0 ? SymRange{INT64_MAX, SymRange::kNoMax} : SymRange{SymRange::kNoMin, INT64_MIN};
+  }
   if (count == 1 && node.name == "Abs") return interval_max(argument(0), negated(argument(0)));
   if (count == 1 && node.name == "sign") return {-1, 1};
   bool rounds =

@@ -15,10 +15,11 @@ constexpr size_t kMaxNameLength = 1024;
 /// Heads of srepr that are never calls here; Add and Mul are, when their constants overflow.
 bool is_srepr_head(std::string_view name) {
   static constexpr std::string_view kNames[] = {
-      "Symbol",     "Integer",           "Float",    "Piecewise", "ExprCondPair", "Identity",    "Pow", "Min",
-      "Max",        "FloorDiv",          "CleanDiv", "Mod",       "PythonMod",    "Equality",    "Eq",  "Ne",
-      "Unequality", "StrictLessThan",    "Lt",       "LessThan",  "Le",           "GreaterThan", "Ge",  "Gt",
-      "And",        "StrictGreaterThan", "Or",       "Not",       "Where",        "ITE",
+      "Symbol",     "Integer",           "Float",    "Piecewise", "ExprCondPair", "Identity",    "Pow",  "Min",
+      "Max",        "FloorDiv",          "CleanDiv", "Mod",       "PythonMod",    "Equality",    "Eq",   "Ne",
+      "Unequality", "StrictLessThan",    "Lt",       "LessThan",  "Le",           "GreaterThan", "Ge",   "Gt",
+      "And",        "StrictGreaterThan", "Or",       "Not",       "Where",        "oo",          "True", "False",
+      "ITE",
   };
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/text.h"
 #include "tensor/sym_reader.h"
@@ -12,6 +13,8 @@ namespace {
 
 constexpr uint32_t kMaxPrintedDepth = 1000;
 constexpr size_t kAny = SIZE_MAX;
+constexpr size_t kInt64Digits = 18;  // that many always fit; also the digits of a BigInteger's limb
+constexpr size_t kMaxDigits = 1000;
 
 /// A head that becomes a kind of its own. The first of a kind is the one that is written.
 struct Head {
@@ -124,6 +127,14 @@ class SreprPrinter {
         return;
       }
     }
+    if (big_integer_sign(node.name, node.operands) != 0) {
+      out_ += format("Integer({}", SymStore::node(node.operands[0]).integer);
+      for (SymExpr limb : node.operands.subspan(1)) {
+        out_ += format("{:0{}}", std::abs(SymStore::node(limb).integer), kInt64Digits);
+      }
+      out_ += ')';
+      return;
+    }
     if (node.name == "Rational" && node.operands.size() == 2) {
       const SymNode& p = SymStore::node(node.operands[0]);
       const SymNode& q = SymStore::node(node.operands[1]);
@@ -212,12 +223,13 @@ class SreprReader : public SymReader {
     if (name.empty()) return fail_here("expected a name like Integer or Symbol");
     if (name == "oo") return store_.real(is_negative ? -HUGE_VAL : HUGE_VAL);
     if (is_negative && name != "int_oo") return fail_here("expected a number after '-'");
-    if (name == "int_oo") return store_.call(is_negative ? kNegativeInfinity : name, {});
+    if (is_negative) return store_.call(kNegativeInfinity, {});
     if (name == "nan") return store_.real(std::nan(""));
     if (name == "true" || name == "True") return store_.boolean(true);
     if (name == "false" || name == "False") return store_.boolean(false);
-    if (std::find(kConstants.begin(), kConstants.end(), name) != kConstants.end()) return store_.call(name, {});
+    bool is_constant = std::find(kConstants.begin(), kConstants.end(), name) != kConstants.end();
     if (!accept('(')) {
+      if (is_constant) return store_.call(name, {});
       return fail_here(format("'{}' without arguments", name), "expressions are read in the form that srepr gives");
     }
     if (name == "Symbol") return symbol();
@@ -228,9 +240,36 @@ class SreprReader : public SymReader {
   }
 
   SymExpr integer() {
-    auto value = digits(accept('-'));
-    if (!value || !expect(')')) return {};
-    return store_.integer(*value);
+    bool is_negative = accept('-');
+    size_t count = 0;
+    while (peek(count) >= '0' && peek(count) <= '9') ++count;
+    SymExpr result = count > kInt64Digits ? big_integer(count, is_negative) : SymExpr();
+    if (has_failed()) return {};
+    if (!result.is_valid()) {
+      auto value = digits(is_negative);
+      if (!value) return {};
+      result = store_.integer(*value);
+    }
+    return expect(')') ? result : SymExpr();
+  }
+
+  /// An integer beyond int64, or an invalid handle without error if the digits are of a smaller one.
+  SymExpr big_integer(size_t count, bool is_negative) {
+    if (count > kMaxDigits) {
+      return fail_with(ErrorCode::kUnsupportedFeature, format("integer of {} digits", count),
+                       "bound the dynamic dimension that it comes from");
+    }
+    std::vector<SymExpr> limbs;
+    int64_t limb = 0;
+    for (size_t left = count; left > 0; --left) {
+      limb = limb * 10 + (peek(count - left) - '0');
+      if ((left - 1) % kInt64Digits != 0) continue;
+      if (limb != 0 || !limbs.empty()) limbs.push_back(store_.integer(is_negative ? -limb : limb));
+      limb = 0;
+    }
+    if (big_integer_sign(kBigInteger, limbs) == 0) return {};
+    position_ += count;
+    return store_.call(kBigInteger, limbs);
   }
 
   std::optional<std::string> string_argument() {

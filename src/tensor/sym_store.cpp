@@ -61,7 +61,7 @@ SymType call_type(std::string_view name, std::span<const SymExpr> arguments) {
   if (name == "Add" || name == "Mul" || name == "Abs") return common_type(arguments);
   if (std::find(std::begin(kIntegers), std::end(kIntegers), name) != std::end(kIntegers)) return SymType::kInt;
   if (std::find(std::begin(kReals), std::end(kReals), name) != std::end(kReals)) return SymType::kReal;
-  return SymType::kUnknown;
+  return big_integer_sign(name, arguments) != 0 ? SymType::kInt : SymType::kUnknown;
 }
 
 SymType type_of(const SymNode& node) {
@@ -99,6 +99,21 @@ int three_way(T a, T b) {
 }
 
 }  // namespace
+
+int big_integer_sign(std::string_view function, std::span<const SymExpr> arguments) {
+  if (function != kBigInteger || arguments.size() < 2) return 0;
+  int sign = 0;
+  Int128 leading = 0;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const SymNode& limb = SymStore::node(arguments[i]);
+    if (limb.kind != SymKind::kInteger || limb.integer >= kBigIntegerBase || limb.integer <= -kBigIntegerBase) return 0;
+    if (i == 0) sign = (limb.integer > 0) - (limb.integer < 0);
+    if (sign == 0 || (sign > 0 ? limb.integer < 0 : limb.integer > 0)) return 0;
+    if (i < 2) leading = leading * kBigIntegerBase + limb.integer;
+  }
+  // What int64 holds has a better form.
+  return arguments.size() == 2 && fits_int64(leading) ? 0 : sign;
+}
 
 SymStore::SymStore() : arena_(size_t{1} << 14) {}
 

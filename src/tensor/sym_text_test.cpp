@@ -130,6 +130,41 @@ TEST(SymSreprTest, reads_and_writes_what_torch_writes) {
   }
 }
 
+// torch bounds some unbacked symbols by multiples of sys.maxsize.
+TEST(SymSreprTest, integers_beyond_64_bits_are_kept) {
+  const std::pair<const char*, const char*> kTable[] = {
+      {"Integer(9223372036854775807)", "9223372036854775807"},
+      {"Integer(-9223372036854775808)", "-9223372036854775808"},
+      {"Integer(9223372036854775808)", "BigInteger(9, 223372036854775808)"},
+      {"Integer(-9223372036854775809)", "BigInteger(-9, -223372036854775809)"},
+      {"Integer(36893488147419103224)", "BigInteger(36, 893488147419103224)"},
+      {"Integer(1000000000000000000000000000000000000)", "BigInteger(1, 0, 0)"},
+      {"LessThan(Symbol('u1', integer=True), Integer(36893488147419103224))",
+       "u1 <= BigInteger(36, 893488147419103224)"},
+  };
+  for (auto [srepr, text] : kTable) {
+    SymContext context;
+    auto result = context.parse_srepr(srepr);
+    ASSERT_TRUE(result.has_value()) << srepr << ": " << message_of(result);
+    EXPECT_EQ(context.to_text(*result), text);
+    EXPECT_EQ(context.to_srepr(*result), srepr);
+    EXPECT_EQ(context.parse_text(text), *result);
+  }
+  SymContext context;
+  EXPECT_EQ(context.to_text(*context.parse_srepr("Integer(000000000000000000000007)")), "7");
+  SymExpr bound = *context.parse_text("u1 <= BigInteger(36, 893488147419103224)");
+  EXPECT_EQ(context.prove(bound), std::nullopt);
+  ASSERT_TRUE(context.set_range(context.symbol("u1"), {0, 100}));
+  EXPECT_EQ(context.prove(bound), true);
+  EXPECT_EQ(context.prove(*context.parse_text("u1 < BigInteger(-10, 0)")), false);
+  // Not numbers: they are kept as functions of unknown value.
+  for (const char* text : {"BigInteger(1, 5)", "BigInteger(0, 5, 5)", "BigInteger(9, -9, 9)", "BigInteger(u1, 1)"}) {
+    SymExpr call = *context.parse_text(text);
+    EXPECT_FALSE(call.is_integer_valued()) << text;
+    EXPECT_EQ(context.to_text(call), text);
+  }
+}
+
 TEST(SymSreprTest, piecewise_without_default_is_nan_elsewhere) {
   SymContext context;
   auto result = context.parse_srepr("Piecewise(ExprCondPair(Integer(1), StrictLessThan(" + kS0 + ", Integer(4))))");
@@ -150,8 +185,8 @@ TEST(SymSreprTest, rejects_bad_text) {
       {"Integer()", "expected an integer"},
       {"Integer(x)", "expected an integer"},
       {"Integer(1.5)", "expected ')'"},
-      {"Integer(9223372036854775808)", "does not fit in 64 bits"},
-      {"Integer(-9223372036854775809)", "does not fit in 64 bits"},
+      {"9223372036854775808", "does not fit in 64 bits"},
+      {"Integer(" + std::string(1001, '1') + ")", "integer of 1001 digits"},
       {"Integer(1)Integer(2)", "text after the end"},
       {"-Integer(2)", "after '-'"},
       {"Symbol(s0)", "in quotes"},
