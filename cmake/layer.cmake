@@ -4,6 +4,10 @@ target_include_directories(argosy_options INTERFACE ${PROJECT_SOURCE_DIR}/src ${
 if(ARGOSY_DEVELOPER_MODE)
   target_compile_options(argosy_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror)
 endif()
+if(ARGOSY_FUZZERS)
+  # Coverage of all our code guides the fuzzers; their main function is linked in tests/fuzz only.
+  target_compile_options(argosy_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(ARGOSY_SANITIZE)
   target_compile_options(argosy_options INTERFACE -fsanitize=${ARGOSY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   target_link_options(argosy_options INTERFACE -fsanitize=${ARGOSY_SANITIZE})
