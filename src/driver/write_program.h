@@ -1,0 +1,22 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "base/result.h"
+#include "driver/progress.h"
+#include "driver/read_input.h"
+
+namespace argosy {
+
+/// Writes a text file by rename, replacing an older one.
+Status write_text(const std::filesystem::path& path, std::string_view text);
+
+/// Fails if no writer fits the name: before the work is done, not after it.
+Status check_output(const std::filesystem::path& path);
+
+/// Writes a program by the file's extension: .ir (text, without the bytes of weights) or .pt2. An older file is
+/// replaced; it appears when it is complete.
+Status write_program(const std::filesystem::path& path, const InputProgram& input, const ProgressHook& progress);
+
+}  // namespace argosy
