@@ -46,6 +46,49 @@ std::vector<bool> graphs_with_effects(const Program& program, const Component& c
   return result;
 }
 
+/// Which graphs calls still lead to, from the entry on.
+std::vector<bool> reachable_graphs(const Component& component) {
+  std::vector<bool> is_reached(component.graphs.size(), false);
+  std::vector<uint32_t> waiting = {0};
+  is_reached[0] = true;
+  while (!waiting.empty()) {
+    const Graph& graph = component.graphs[waiting.back()];
+    waiting.pop_back();
+    for (NodeId node : graph.nodes()) {
+      for (const Argument& argument : graph[node].arguments) {
+        const GraphId* called = argument.get_if<GraphId>();
+        if (called == nullptr || is_reached[called->index]) continue;
+        is_reached[called->index] = true;
+        waiting.push_back(called->index);
+      }
+    }
+  }
+  return is_reached;
+}
+
+/// Drops the sub-graphs of calls that went away; the others move up.
+void drop_unreachable_graphs(Component& component) {
+  std::vector<bool> is_reached = reachable_graphs(component);
+  std::vector<GraphId> new_ids(component.graphs.size());
+  std::vector<Graph> kept;
+  for (size_t i = 0; i < component.graphs.size(); ++i) {
+    if (!is_reached[i]) continue;
+    new_ids[i] = GraphId{static_cast<uint32_t>(kept.size())};
+    kept.push_back(std::move(component.graphs[i]));
+  }
+  component.graphs = std::move(kept);
+  if (component.graphs.size() == new_ids.size()) return;
+  for (Graph& graph : component.graphs) {
+    Rewriter rewriter(graph);
+    for (NodeId node : graph.nodes()) {
+      for (uint32_t i = 0; i < graph[node].arguments.size(); ++i) {
+        const GraphId* called = graph[node].arguments[i].get_if<GraphId>();
+        if (called != nullptr) rewriter.set_argument(node, i, new_ids[called->index]);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Pass eliminate_dead_code() {
@@ -53,7 +96,10 @@ Pass eliminate_dead_code() {
             bool has_changed = false;
             for (Component& component : program.components) {
               std::vector<bool> effects = graphs_with_effects(program, component);
-              for (Graph& graph : component.graphs) has_changed |= eliminate_in(graph, program, effects);
+              bool has_component_changed = false;
+              for (Graph& graph : component.graphs) has_component_changed |= eliminate_in(graph, program, effects);
+              if (has_component_changed && component.graphs.size() > 1) drop_unreachable_graphs(component);
+              has_changed |= has_component_changed;
             }
             return has_changed;
           }};

@@ -559,9 +559,10 @@ Status ComponentReader::resolve_ops(const JsonField& graph) {
   std::vector<Error> errors;
   for (const UnknownOp& op : unknown) {
     std::string more = op.count > 1 ? format(", used by {} nodes", op.count) : std::string();
-    Error error(ErrorCode::kUnsupportedOp, format("no schema is known for op {}{}", op_name_of_target(op.target), more),
-                "write the schemas of your installation with tools/write_op_schemas.py (import what registers the op "
-                "with --import) and pass the file");
+    Error error(
+        ErrorCode::kUnsupportedOp, format("no schema is known for op {}{}", op_name_of_target(op.target), more),
+        "if a package registers it: python -m argosy.schemas --import PACKAGE; if torch is newer than the schema "
+        "file: python -m argosy.schemas");
     std::optional<ModelLocation> where;
     if (op.location.is_valid()) where = program_.locations[op.location];
     error.in(format("node {} of component {}", quoted(op.node), quoted(component_.name)), std::move(where));
