@@ -31,7 +31,7 @@ THIRD_PARTY = [
     (r"protozero/", ["src/io/onnx/"]),
     (r"CLI/", ["apps/cli/"]),
     (r"nanobind/", ["apps/python/"]),
-    (r"g(test|mock)/", ["src/", "tests/"]),
+    (r"g(test|mock)/", ["src/", "apps/", "tests/"]),
 ]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -1,0 +1,119 @@
+#include "command_line.h"
+
+// The only file that includes CLI11: it is slow to compile.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+
+#include "argosy/version.h"
+
+namespace argosy::cli {
+namespace {
+
+const std::map<std::string, LogLevel> kLogLevels = {
+    {"error", LogLevel::kError}, {"warn", LogLevel::kWarn}, {"info", LogLevel::kInfo}, {"debug", LogLevel::kDebug}};
+const std::map<std::string, ProgressMode> kProgressModes = {{"auto", ProgressMode::kAuto},
+                                                            {"bar", ProgressMode::kBar},
+                                                            {"json", ProgressMode::kJson},
+                                                            {"off", ProgressMode::kOff}};
+
+void add_inspect(CLI::App& app, InspectOptions& options) {
+  CLI::App* command =
+      app.add_subcommand("inspect", "Show what is in a file or folder: interface, ops, tensors, totals");
+  command->add_option("path", options.path, ".pt2, .capture, .ir, .onnx, .safetensors, an index, or a folder")
+      ->required();
+  command->add_flag("--json", options.json, "Everything, as one JSON object");
+  command->add_option("--top", options.top, "Rows of long lists (0: all)")->capture_default_str();
+  command->add_option("--schemas", options.schemas, "File of op schemas, for .pt2 archives");
+}
+
+void add_opt(CLI::App& app, OptOptions& options) {
+  CLI::App* command = app.add_subcommand("opt", "Run named passes on a program");
+  command->add_option("input", options.input, "IR text (.ir, or - for stdin), .pt2 or .capture");
+  command->add_option("-o,--output", options.output, "Where to: .ir or .pt2; - (default) is IR text on stdout");
+  command->add_option("--passes", options.passes, "Names separated by commas; see --list-passes");
+  command->add_flag("--list-passes", options.list_passes, "List the passes and stop");
+  command->add_option("--print-ir-before", options.print_before, "Print the program to stderr before <pass>|all")
+      ->delimiter(',');
+  command->add_option("--print-ir-after", options.print_after, "Print it to stderr after <pass>|changed|all")
+      ->delimiter(',');
+  command->add_option("--dump-dir", options.dump_dir, "Write the program after each pass as a numbered file");
+  command->add_flag("--verify-each", options.verify_each, "Verify the program after every pass that changed it");
+  command->add_flag("--time-passes", options.time_passes, "Print the time of each pass to stderr");
+  command->add_flag("--check-text", options.check_text, "Check that the program's text reads back as the same program");
+  command->add_option("--repro-dir", options.repro_dir,
+                      "Where a failing pass leaves its reproducer (default: <output or input>.repro)");
+  command->add_option("--schemas", options.schemas, "File of op schemas, for .pt2 archives");
+  command->add_option("--golden", options.golden, "Run golden files instead of an input");
+  command->add_flag("--update-golden", options.update_golden, "Rewrite golden files that differ");
+}
+
+void add_replay(CLI::App& app, ReplayOptions& options) {
+  CLI::App* command = app.add_subcommand("replay", "Rerun the reproducer that a failing pass left");
+  command->add_option("folder", options.folder, "The .repro folder")->required();
+}
+
+void add_doctor(CLI::App& app, DoctorOptions& options) {
+  CLI::App* command = app.add_subcommand("doctor", "Say what is installed and what that allows");
+  command->add_flag("--json", options.json, "As one JSON object");
+}
+
+/// What CLI11 cannot say: which options need which others.
+void check(const OptOptions& options) {
+  if (options.list_passes) return;
+  if (options.update_golden && options.golden.empty()) throw CLI::RequiredError("--golden, for --update-golden");
+  if (!options.golden.empty() && !options.input.empty()) {
+    throw CLI::ValidationError("--golden", "takes the place of an input, " + options.input + " was given too");
+  }
+  if (options.golden.empty() && options.input.empty()) throw CLI::RequiredError("input");
+}
+
+}  // namespace
+
+std::vector<std::string> with_dashes(std::vector<std::string> arguments) {
+  for (std::string& argument : arguments) {
+    if (argument == "--") break;
+    if (!argument.starts_with("--")) continue;
+    std::replace(argument.begin(),
+                 argument.begin() + static_cast<ptrdiff_t>(std::min(argument.find('='), argument.size())), '_', '-');
+  }
+  return arguments;
+}
+
+std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments, int& exit_code) {
+  CommandLine result;
+  InspectOptions inspect;
+  OptOptions opt;
+  ReplayOptions replay;
+  DoctorOptions doctor;
+
+  CLI::App app("Argosy exports Hugging Face Transformers models to the formats of inference engines.", "argosy");
+  app.set_version_flag("--version", "argosy " + std::string(version()));
+  app.require_subcommand(1);
+  app.fallthrough();  // global flags may follow the subcommand
+  app.add_option("--log-level", result.global.log_level, "error, warn (default), info or debug")
+      ->transform(CLI::CheckedTransformer(kLogLevels).description(""));
+  app.add_option("--progress", result.global.progress, "auto (default), bar, json (one object a line) or off")
+      ->transform(CLI::CheckedTransformer(kProgressModes).description(""));
+  add_inspect(app, inspect);
+  add_opt(app, opt);
+  add_replay(app, replay);
+  add_doctor(app, doctor);
+
+  try {
+    std::vector<std::string> reversed = with_dashes(std::move(arguments));
+    std::reverse(reversed.begin(), reversed.end());  // CLI11 takes them from the back
+    app.parse(std::move(reversed));
+    if (app.got_subcommand("opt")) check(opt);
+  } catch (const CLI::ParseError& error) {
+    exit_code = app.exit(error) == 0 ? kDone : kUsage;
+    return std::nullopt;
+  }
+  if (app.got_subcommand("inspect")) result.command = std::move(inspect);
+  if (app.got_subcommand("opt")) result.command = std::move(opt);
+  if (app.got_subcommand("replay")) result.command = std::move(replay);
+  if (app.got_subcommand("doctor")) result.command = doctor;
+  return result;
+}
+
+}  // namespace argosy::cli

@@ -1,0 +1,65 @@
+#include "command_line.h"
+
+#include <gtest/gtest.h>
+
+namespace argosy::cli {
+namespace {
+
+CommandLine parsed(std::vector<std::string> arguments) {
+  int exit_code = -1;
+  auto result = parse_command_line(std::move(arguments), exit_code);
+  EXPECT_TRUE(result) << exit_code;
+  return result.value_or(CommandLine{});
+}
+
+int refused(std::vector<std::string> arguments) {
+  int exit_code = -1;
+  EXPECT_FALSE(parse_command_line(std::move(arguments), exit_code));
+  return exit_code;
+}
+
+TEST(CommandLineTest, underscores_and_dashes_are_alike) {
+  EXPECT_EQ(with_dashes({"opt", "--verify_each", "a_b", "--repro_dir=x_y", "--", "--c_d"}),
+            (std::vector<std::string>{"opt", "--verify-each", "a_b", "--repro-dir=x_y", "--", "--c_d"}));
+  auto options = std::get<OptOptions>(parsed({"opt", "in_put.ir", "--verify_each"}).command);
+  EXPECT_TRUE(options.verify_each);
+  EXPECT_EQ(options.input, "in_put.ir");
+}
+
+TEST(CommandLineTest, global_flags_stand_before_or_after_the_subcommand) {
+  EXPECT_EQ(parsed({"--log-level", "debug", "doctor"}).global.log_level, LogLevel::kDebug);
+  EXPECT_EQ(parsed({"doctor", "--progress=json"}).global.progress, ProgressMode::kJson);
+}
+
+TEST(CommandLineTest, opt_takes_lists_and_stdin) {
+  auto options =
+      std::get<OptOptions>(parsed({"opt", "-", "--passes=a,b", "--print-ir-after=a,changed", "-o", "x.ir"}).command);
+  EXPECT_EQ(options.input, "-");
+  EXPECT_EQ(options.output, "x.ir");
+  EXPECT_EQ(options.passes, "a,b");
+  EXPECT_EQ(options.print_after, (std::vector<std::string>{"a", "changed"}));
+}
+
+TEST(CommandLineTest, opt_golden_takes_several_files) {
+  auto options = std::get<OptOptions>(parsed({"opt", "--golden", "a.ir", "b.ir"}).command);
+  EXPECT_EQ(options.golden, (std::vector<std::string>{"a.ir", "b.ir"}));
+}
+
+TEST(CommandLineTest, help_and_version_end_with_success) {
+  EXPECT_EQ(refused({"--version"}), kDone);
+  EXPECT_EQ(refused({"opt", "--help"}), kDone);
+}
+
+TEST(CommandLineTest, rejects_what_makes_no_sense_as_usage) {
+  EXPECT_EQ(refused({}), kUsage);
+  EXPECT_EQ(refused({"nonsense"}), kUsage);
+  EXPECT_EQ(refused({"inspect"}), kUsage);
+  EXPECT_EQ(refused({"opt"}), kUsage);
+  EXPECT_EQ(refused({"opt", "x.ir", "--golden", "a.ir"}), kUsage);
+  EXPECT_EQ(refused({"opt", "x.ir", "--update-golden"}), kUsage);
+  EXPECT_EQ(refused({"inspect", "x", "--top=many"}), kUsage);
+  EXPECT_EQ(refused({"doctor", "--log-level=loud"}), kUsage);
+}
+
+}  // namespace
+}  // namespace argosy::cli

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "options.h"
+#include "terminal.h"
+
+namespace argosy::cli {
+
+// One function per subcommand; each returns the program's exit code and has reported what went wrong.
+int run_inspect(const InspectOptions& options, const Environment& environment, Terminal& terminal);
+int run_opt(const OptOptions& options, const Environment& environment, Terminal& terminal);
+int run_golden_files(const OptOptions& options, Terminal& terminal);  // opt --golden
+int run_replay(const ReplayOptions& options, Terminal& terminal);
+int run_doctor(const DoctorOptions& options, const Environment& environment, Terminal& terminal);
+
+}  // namespace argosy::cli

@@ -1,0 +1,43 @@
+#include "base/text.h"
+#include "commands.h"
+#include "driver/read_input.h"
+#include "driver/run_passes.h"
+#include "inspect_format.h"
+
+namespace argosy::cli {
+namespace {
+
+Result<std::string> inspect(const InspectOptions& options, const Environment& environment, Diagnostics& diagnostics) {
+  ARGOSY_TRY(InputKind kind, input_kind(options.path));
+  size_t top = options.top == 0 ? SIZE_MAX : options.top;
+  if (kind == InputKind::kCheckpoint) {
+    ARGOSY_TRY(CheckpointReport report, inspect_checkpoint(options.path, options.json ? 0 : top));
+    return options.json ? checkpoint_json(options.path, report) : checkpoint_text(options.path, report, top);
+  }
+  if (kind == InputKind::kOnnx) {
+    ARGOSY_TRY(OnnxReport report, inspect_onnx(options.path));
+    return options.json ? onnx_json(options.path, report) : onnx_text(options.path, report, top);
+  }
+  InputOptions input;
+  input.schemas = options.schemas.empty() ? environment.schemas : std::filesystem::path(options.schemas);
+  input.diagnostics = &diagnostics;
+  ARGOSY_TRY(InputProgram program, read_input(options.path, input));
+  ARGOSY_TRY_STATUS(verify_input(program.program, diagnostics));
+  ProgramReport report = inspect_program(program.program);
+  return options.json ? program_json(options.path, kind, report) : program_text(options.path, kind, report, top);
+}
+
+}  // namespace
+
+int run_inspect(const InspectOptions& options, const Environment& environment, Terminal& terminal) {
+  Diagnostics diagnostics;
+  Result<std::string> text = inspect(options, environment, diagnostics);
+  if (!text) {
+    terminal.print_error(text.error());
+    terminal.print_further(diagnostics, text.error());
+    return kFailed;
+  }
+  return terminal.print(*text) ? kDone : kFailed;
+}
+
+}  // namespace argosy::cli

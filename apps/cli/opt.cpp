@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+
+#include "base/text.h"
+#include "commands.h"
+#include "driver/read_input.h"
+#include "driver/reproducer.h"
+#include "driver/run_passes.h"
+#include "driver/write_program.h"
+#include "ir/text.h"
+#include "table.h"
+
+namespace argosy::cli {
+namespace {
+
+bool is_stdout(const OptOptions& options) {
+  // Who asks for a check and names no output wants the answer only.
+  return options.output == "-" || (options.output.empty() && !options.check_text);
+}
+
+std::filesystem::path reproducer_folder(const OptOptions& options) {
+  if (!options.repro_dir.empty()) return options.repro_dir;
+  std::filesystem::path base = options.output.empty() || options.output == "-" ? options.input : options.output;
+  if (base == "-") base = "stdin";
+  return base.replace_extension(".repro");
+}
+
+Result<InputProgram> read(const OptOptions& options, const Environment& environment, Diagnostics& diagnostics) {
+  InputOptions input;
+  input.schemas = options.schemas.empty() ? environment.schemas : std::filesystem::path(options.schemas);
+  input.diagnostics = &diagnostics;
+  if (options.input != "-") return read_input(options.input, input);
+  std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  auto program = parse(text);
+  if (!program) return fail(program.error().in("stdin"));
+  return InputProgram{*std::move(program), {}};
+}
+
+bool asks_for(const std::vector<std::string>& wanted, const std::string& pass, bool has_changed) {
+  return std::any_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
+    return name == pass || name == "all" || (name == "changed" && has_changed);
+  });
+}
+
+/// A name that no pass has would silently print nothing.
+Status check_names(const std::vector<std::string>& wanted, const Pipeline& pipeline, std::string_view flag,
+                   bool allows_changed) {
+  for (const std::string& name : wanted) {
+    if (name == "all" || (allows_changed && name == "changed")) continue;
+    auto passes = pipeline.passes();
+    if (std::none_of(passes.begin(), passes.end(), [&](const Pass& pass) { return pass.name == name; })) {
+      return fail(ErrorCode::kInvalidInput, format("{}={}: no such pass among those that are run", flag, name),
+                  format("name one of --passes, {}all", allows_changed ? "changed or " : "or "));
+    }
+  }
+  return {};
+}
+
+struct PassTime {
+  std::string pass;
+  double seconds;
+  bool has_changed;
+};
+
+/// What the flags of opt want to see while the pipeline runs.
+class Observer {
+ public:
+  Observer(const OptOptions& options, Terminal& terminal) : options_(options), terminal_(terminal) {}
+
+  PipelineHooks hooks() {
+    PipelineHooks hooks;
+    hooks.verify_each = options_.verify_each;
+    hooks.before_pass = [this](const std::string& pass, const Program& program) { before(pass, program); };
+    hooks.after_pass = [this](const std::string& pass, const Program& program, bool has_changed, double seconds) {
+      after(pass, program, has_changed, seconds);
+    };
+    hooks.on_failure = [this](const Program& program, std::span<const std::string> remaining, const Error& error) {
+      failure_ = write_reproducer(reproducer_folder(options_), program, remaining, options_.verify_each, error);
+    };
+    return hooks;
+  }
+
+  /// Reports where the reproducer of a failed pass is.
+  void report_failure() {
+    if (!failure_) return;
+    std::string folder = reproducer_folder(options_).string();
+    if (*failure_) {
+      terminal_.print_error(format("  reproducer: {}/  (argosy replay {})\n", folder, folder));
+    } else {
+      terminal_.print_error(format("  no reproducer was written: {}\n", failure_->error().message));
+    }
+  }
+
+  void report_times() {
+    if (!options_.time_passes) return;
+    Table table("rll");
+    double sum = 0;
+    for (const PassTime& time : times_) {
+      table.add({format("{:.3f} ms", time.seconds * 1e3), time.pass, time.has_changed ? "" : "(no change)"});
+      sum += time.seconds;
+    }
+    table.add({format("{:.3f} ms", sum * 1e3), "total"});
+    terminal_.print_error(table.text());
+  }
+
+  /// The first dump that could not be written.
+  const Status& dump_status() const { return dump_status_; }
+
+ private:
+  void before(const std::string& pass, const Program& program) {
+    if (asks_for(options_.print_before, pass, false)) {
+      terminal_.print_error(format("# before {}\n{}", pass, print(program)));
+    }
+  }
+
+  void after(const std::string& pass, const Program& program, bool has_changed, double seconds) {
+    times_.push_back({pass, seconds, has_changed});
+    terminal_.log(LogLevel::kInfo, format("{}: {:.3f} ms{}", pass, seconds * 1e3, has_changed ? "" : ", no change"));
+    if (asks_for(options_.print_after, pass, has_changed)) {
+      terminal_.print_error(format("# after {}{}\n{}", pass, has_changed ? "" : " (no change)", print(program)));
+    }
+    if (options_.dump_dir.empty() || !dump_status_) return;
+    std::filesystem::path path = std::filesystem::path(options_.dump_dir) / format("{:02}_{}.ir", times_.size(), pass);
+    dump_status_ = write_text(path, print(program));
+  }
+
+  const OptOptions& options_;
+  Terminal& terminal_;
+  std::vector<PassTime> times_;
+  std::optional<Status> failure_;
+  Status dump_status_;
+};
+
+Status make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return {};
+  return fail(ErrorCode::kIo, format("cannot make the folder {}: {}", path, error.message()), "check the path");
+}
+
+size_t count_nodes(const Program& program) {
+  size_t count = 0;
+  for (const Component& component : program.components) {
+    for (const Graph& graph : component.graphs) count += graph.node_count();
+  }
+  return count;
+}
+
+/// Prints the program, reads that back, compares, prints again.
+Status check_text(const Program& program) {
+  std::string text = print(program);
+  auto parsed = parse(text);
+  if (!parsed) return fail(parsed.error().in("the program's own text"));
+  if (auto found = difference(program, *parsed)) {
+    return fail(ErrorCode::kInternal, format("the program's text reads back as another program: {}", *found),
+                "this is a bug in argosy; please report it");
+  }
+  if (print(*parsed) != text) {
+    return fail(ErrorCode::kInternal, "the program that was read back prints another text",
+                "this is a bug in argosy; please report it");
+  }
+  return {};
+}
+
+Status write_result(const OptOptions& options, const InputProgram& input, Terminal& terminal) {
+  if (is_stdout(options)) {
+    if (terminal.print(print(input.program))) return {};
+    return fail(ErrorCode::kIo, "cannot write to stdout", "check where it leads to");
+  }
+  if (options.output.empty()) return {};
+  return write_program(options.output, input, terminal.progress_hook());
+}
+
+int list_passes(Terminal& terminal) {
+  Table table("ll");
+  for (const NamedPass& pass : all_passes()) table.add({std::string(pass.name), std::string(pass.summary)});
+  return terminal.print(table.text()) ? kDone : kFailed;
+}
+
+Status opt(const OptOptions& options, const Environment& environment, Terminal& terminal, Observer& observer,
+           Diagnostics& diagnostics) {
+  ARGOSY_TRY(Pipeline pipeline, parse_pipeline(options.passes));
+  ARGOSY_TRY_STATUS(check_names(options.print_before, pipeline, "--print-ir-before", false));
+  ARGOSY_TRY_STATUS(check_names(options.print_after, pipeline, "--print-ir-after", true));
+  if (!options.output.empty() && !is_stdout(options)) ARGOSY_TRY_STATUS(check_output(options.output));
+  if (!options.dump_dir.empty()) ARGOSY_TRY_STATUS(make_folder(options.dump_dir));
+  ARGOSY_TRY(InputProgram input, read(options, environment, diagnostics));
+  size_t node_count = count_nodes(input.program);
+  PassContext context{diagnostics};
+  ARGOSY_TRY([[maybe_unused]] bool has_changed, verify_and_run(pipeline, input.program, context, observer.hooks()));
+  ARGOSY_TRY_STATUS(observer.dump_status());
+  if (options.check_text) {
+    ARGOSY_TRY_STATUS(check_text(input.program));
+    terminal.print_error(format("verified {} nodes; the text reads back as the same program\n", node_count));
+  }
+  return write_result(options, input, terminal);
+}
+
+}  // namespace
+
+int run_opt(const OptOptions& options, const Environment& environment, Terminal& terminal) {
+  if (options.list_passes) return list_passes(terminal);
+  Observer observer(options, terminal);
+  Diagnostics diagnostics;
+  Status status = opt(options, environment, terminal, observer, diagnostics);
+  observer.report_times();
+  if (status) return kDone;
+  terminal.print_error(status.error());
+  observer.report_failure();
+  terminal.print_further(diagnostics, status.error());
+  return kFailed;
+}
+
+}  // namespace argosy::cli

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace argosy::cli {
+
+enum class LogLevel : uint8_t { kError, kWarn, kInfo, kDebug };
+enum class ProgressMode : uint8_t { kAuto, kBar, kJson, kOff };
+
+/// What every subcommand knows.
+struct GlobalOptions {
+  LogLevel log_level = LogLevel::kWarn;
+  ProgressMode progress = ProgressMode::kAuto;
+};
+
+/// What the environment says. Read here and nowhere below.
+struct Environment {
+  std::filesystem::path cache;    // ARGOSY_CACHE, else the platform's; may not exist
+  std::filesystem::path schemas;  // ARGOSY_SCHEMAS, else op_schemas.txt in the cache; may not exist
+};
+Environment read_environment();
+
+struct InspectOptions {
+  std::string path;
+  bool json = false;
+  size_t top = 20;  // rows of long lists in the human layout
+  std::string schemas;
+};
+
+struct OptOptions {
+  std::string input;   // a path, or "-"
+  std::string output;  // a path, "-", or empty
+  std::string passes;
+  std::vector<std::string> print_before, print_after;  // names of passes, "changed" (after only) or "all"
+  std::string dump_dir;
+  std::string repro_dir;
+  std::string schemas;
+  std::vector<std::string> golden;
+  bool update_golden = false;
+  bool verify_each = false;
+  bool time_passes = false;
+  bool check_text = false;
+  bool list_passes = false;
+};
+
+struct ReplayOptions {
+  std::string folder;
+};
+
+struct DoctorOptions {
+  bool json = false;
+};
+
+using CommandOptions = std::variant<InspectOptions, OptOptions, ReplayOptions, DoctorOptions>;
+
+/// Exit codes of the program.
+enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2 };
+
+}  // namespace argosy::cli

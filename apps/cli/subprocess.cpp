@@ -1,0 +1,85 @@
+#include "subprocess.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+extern char** environ;
+
+namespace argosy::cli {
+namespace {
+
+constexpr size_t kMaxOutput = size_t{1} << 20;
+
+/// Starts the program with its stdout in a pipe whose reading end is returned; -1 if that fails.
+int start(const std::vector<std::string>& command, pid_t& pid) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  int error = posix_spawn(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  if (error == 0) return ends[0];
+  close(ends[0]);
+  return -1;
+}
+
+/// True: everything was read up to the end of the stream.
+bool read_all(int descriptor, std::string& text, std::chrono::steady_clock::time_point deadline) {
+  char buffer[4096];
+  while (text.size() < kMaxOutput) {
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd waiting{descriptor, POLLIN, 0};
+    if (left.count() <= 0 || poll(&waiting, 1, static_cast<int>(left.count())) <= 0) return false;
+    ssize_t count = read(descriptor, buffer, sizeof buffer);
+    if (count < 0) return false;
+    if (count == 0) return true;
+    text.append(buffer, static_cast<size_t>(count));
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::string> find_program(const std::string& name) {
+  const char* variable = std::getenv("PATH");
+  std::string_view folders = variable == nullptr ? "" : variable;
+  while (!folders.empty()) {
+    size_t end = folders.find(':');
+    std::string path(folders.substr(0, end));
+    folders.remove_prefix(end == std::string_view::npos ? folders.size() : end + 1);
+    if (path.empty()) continue;
+    path += "/" + name;
+    if (access(path.c_str(), X_OK) == 0) return path;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> output_of(const std::vector<std::string>& command, std::chrono::milliseconds timeout) {
+  pid_t pid = 0;
+  int descriptor = start(command, pid);
+  if (descriptor < 0) return std::nullopt;
+  std::string text;
+  bool is_complete = read_all(descriptor, text, std::chrono::steady_clock::now() + timeout);
+  close(descriptor);
+  if (!is_complete) kill(pid, SIGKILL);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  if (!is_complete || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
+  return text;
+}
+
+}  // namespace argosy::cli

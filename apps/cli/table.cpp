@@ -1,0 +1,57 @@
+#include "table.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace argosy::cli {
+namespace {
+
+/// Columns on screen, for UTF-8 text without wide characters.
+size_t width_of(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+void Table::add(std::vector<std::string> row) {
+  row.resize(alignment_.size());
+  rows_.push_back(std::move(row));
+}
+
+std::string Table::text() const {
+  std::vector<size_t> widths(alignment_.size(), 0);
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    text.append(static_cast<size_t>(indent_), ' ');
+    for (size_t i = 0; i < row.size(); ++i) {
+      std::string padding(widths[i] - width_of(row[i]), ' ');
+      bool is_last = i + 1 == row.size();
+      if (alignment_[i] == 'r') text += padding;
+      text += row[i];
+      if (alignment_[i] == 'l' && !is_last) text += padding;
+      if (!is_last) text += "  ";
+    }
+    while (text.ends_with(' ')) text.pop_back();
+    text += '\n';
+  }
+  return text;
+}
+
+std::string format_count(uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (size_t i = digits.size(); i > 3;) {
+    i -= 3;
+    digits.insert(i, 1, ',');
+  }
+  return digits;
+}
+
+std::string count_of(uint64_t count, std::string_view singular) {
+  return format("{} {}{}", format_count(count), singular, count == 1 ? "" : "s");
+}
+
+}  // namespace argosy::cli

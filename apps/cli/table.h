@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace argosy::cli {
+
+/// Rows of text in aligned columns, two spaces apart. The last column is not padded.
+class Table {
+ public:
+  /// One character per column: 'l' or 'r', for which side its texts are aligned to.
+  explicit Table(std::string_view alignment, int indent = 2) : alignment_(alignment), indent_(indent) {}
+  void add(std::vector<std::string> row);
+  bool is_empty() const { return rows_.empty(); }
+  std::string text() const;
+
+ private:
+  std::string alignment_;
+  int indent_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// "90,000"
+std::string format_count(uint64_t count);
+/// "1 node", "2 nodes", "90,000 nodes"
+std::string count_of(uint64_t count, std::string_view singular);
+
+}  // namespace argosy::cli

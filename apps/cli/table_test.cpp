@@ -1,0 +1,33 @@
+#include "table.h"
+
+#include <gtest/gtest.h>
+
+namespace argosy::cli {
+namespace {
+
+TEST(TableTest, aligns_columns_and_leaves_no_spaces_at_the_end) {
+  Table table("rll");
+  table.add({"1", "a", "x"});
+  table.add({"1,000", "bcd"});
+  EXPECT_EQ(table.text(), "      1  a    x\n  1,000  bcd\n");
+}
+
+TEST(TableTest, counts_characters_not_bytes) {
+  Table table("ll", 0);
+  table.add({"…", "x"});
+  table.add({"ab", "y"});
+  EXPECT_EQ(table.text(), "…   x\nab  y\n");
+}
+
+TEST(TableTest, groups_digits_by_three) {
+  EXPECT_EQ(format_count(0), "0");
+  EXPECT_EQ(format_count(999), "999");
+  EXPECT_EQ(format_count(1000), "1,000");
+  EXPECT_EQ(format_count(90000), "90,000");
+  EXPECT_EQ(format_count(1234567), "1,234,567");
+  EXPECT_EQ(count_of(1, "node"), "1 node");
+  EXPECT_EQ(count_of(2000, "node"), "2,000 nodes");
+}
+
+}  // namespace
+}  // namespace argosy::cli
