@@ -66,6 +66,15 @@ std::string quoted(std::string_view text, size_t max_length) {
   return result + '"';
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    size_t size = utf8_character(text.substr(0, 4));
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
   return fmt::format("{}", fmt::join(parts, separator));
 }

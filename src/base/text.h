@@ -29,6 +29,9 @@ inline std::string quoted(std::string& text, size_t max_length = 120) {
   return quoted(std::string_view(text), max_length);
 }
 
+/// Whether the bytes are well-formed UTF-8 (no overlong forms, no surrogates).
+bool is_utf8(std::string_view text);
+
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
 /// The shortest decimal text that reads back to the same double. Always has a '.', an exponent, or is inf/-inf/nan.

@@ -30,6 +30,14 @@ TEST(TextTest, quoted_is_always_utf8) {
   EXPECT_EQ(quoted("a€b", 2), "\"a… (5 bytes)\"");
 }
 
+TEST(TextTest, recognises_utf8) {
+  for (const char* text : {"", "a", "é€😀", "\x7f", "\xf4\x8f\xbf\xbf"}) EXPECT_TRUE(is_utf8(text)) << text;
+  for (const char* text : {"\x80", "\xc3", "\xe2\x82", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+                           "\xf8\x88\x80\x80\x80", "a\xff"}) {
+    EXPECT_FALSE(is_utf8(text)) << quoted(text);
+  }
+}
+
 TEST(TextTest, doubles_read_back) {
   EXPECT_EQ(format_double(1), "1.0");
   EXPECT_EQ(format_double(0.1), "0.1");

@@ -188,6 +188,7 @@ Result<TensorSourcePtr> Checkpoint::tensor(std::string_view name) const {
     return file_slice(open_files_[found->file], found->offset, found->dtype, found->shape);
   }
   std::vector<std::pair<size_t, size_t>> nearest;  // likeness and index, best first
+  nearest.reserve(tensors_.size());
   for (size_t i = 0; i < tensors_.size(); ++i) {
     nearest.emplace_back(likeness(name, tensors_[i].name), i);
   }
@@ -195,6 +196,7 @@ Result<TensorSourcePtr> Checkpoint::tensor(std::string_view name) const {
   std::partial_sort(nearest.begin(), nearest.begin() + static_cast<ptrdiff_t>(shown), nearest.end(),
                     [](auto a, auto b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
   std::vector<std::string> names;
+  names.reserve(shown);
   for (size_t i = 0; i < shown; ++i) names.push_back(quoted(tensors_[nearest[i].second].name));
   return fail(ErrorCode::kNotFound, format("the checkpoint has no tensor {}", quoted(name)),
               names.empty() ? "it has no tensors at all" : "the nearest names are " + join(names, ", "));

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <vector>
 
-#include "io/names.h"
+#include "base/text.h"
 
 namespace argosy {
 namespace {

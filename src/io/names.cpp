@@ -1,10 +1,6 @@
 #include "io/names.h"
 
-#include <simdjson.h>
-
 namespace argosy {
-
-bool is_utf8(std::string_view text) { return simdjson::validate_utf8(text.data(), text.size()); }
 
 bool is_plain_relative_path(std::string_view path) {
   if (path.find_first_of(std::string_view("\\\0", 2)) != std::string_view::npos) return false;

@@ -4,9 +4,6 @@
 
 namespace argosy {
 
-/// Whether the bytes are well-formed UTF-8 (no overlong forms, no surrogates).
-bool is_utf8(std::string_view text);
-
 /// Whether a relative path written with '/' stays inside its folder: no empty, "." or ".." part, not absolute, no
 /// backslash, no NUL, no drive letter.
 bool is_plain_relative_path(std::string_view path);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
+#include <tuple>
 
 #include "base/checked_math.h"
 #include "base/text.h"
@@ -142,10 +142,10 @@ class HeaderParser {
   /// Puts the tensors in the order of their bytes; they must fill the data without gap or overlap.
   Status check_layout(SafetensorsHeader& header) const {
     auto by_offset = [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
-      return a.offset != b.offset ? a.offset < b.offset : a.bytes < b.bytes;
+      return std::tie(a.offset, a.bytes, a.name) < std::tie(b.offset, b.bytes, b.name);
     };
     if (!std::is_sorted(header.tensors.begin(), header.tensors.end(), by_offset)) {
-      std::stable_sort(header.tensors.begin(), header.tensors.end(), by_offset);
+      std::sort(header.tensors.begin(), header.tensors.end(), by_offset);
     }
     uint64_t end = 0;
     for (SafetensorsEntry& entry : header.tensors) {

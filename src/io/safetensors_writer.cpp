@@ -6,7 +6,6 @@
 #include "base/checked_math.h"
 #include "base/text.h"
 #include "io/json.h"
-#include "io/names.h"
 #include "io/safetensors.h"
 
 namespace argosy {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "base/text.h"
 #include "io/checkpoint_index.h"
 #include "io/names.h"
 #include "io/safetensors.h"

@@ -1,17 +1,13 @@
 #include "io/onnx/onnx_model.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <map>
 #include <protozero/pbf_reader.hpp>
+#include <tuple>
 
 #include "base/checked_math.h"
 #include "base/text.h"
-#include "io/file.h"
 #include "io/names.h"
 #include "io/onnx/onnx_fields.h"
 
@@ -400,37 +396,15 @@ class ModelParser {
     std::sort(model_.opset_imports.begin(), model_.opset_imports.end());
     std::sort(model_.metadata_props.begin(), model_.metadata_props.end());
     for (auto& [op, count] : ops_) model_.ops.push_back({op.first, op.second, count});
-    std::stable_sort(model_.ops.begin(), model_.ops.end(),
-                     [](const OnnxOpCount& a, const OnnxOpCount& b) { return a.count > b.count; });
+    std::sort(model_.ops.begin(), model_.ops.end(), [](const OnnxOpCount& a, const OnnxOpCount& b) {
+      return std::tie(b.count, a.domain, a.op_type) < std::tie(a.count, b.domain, b.op_type);
+    });
     for (auto& [location, needed] : external_) model_.external_files.push_back({location, needed, std::nullopt});
   }
 
   OnnxModel model_;
   std::map<std::pair<std::string, std::string>, uint64_t> ops_;
   std::map<std::string, uint64_t> external_;
-};
-
-/// A file in memory. If someone else truncates it meanwhile, touching it kills the process; callers hold it briefly.
-class Mapping {
- public:
-  static Result<Mapping> map(const ReadFile& file) {
-    if (file.size() == 0) return Mapping(nullptr, 0);
-    ARGOSY_TRY(ReadFile::Lease lease, file.lease());
-    void* address = ::mmap(nullptr, file.size(), PROT_READ, MAP_PRIVATE, lease.descriptor(), 0);
-    if (address == MAP_FAILED) return fail(system_error("map", file.path(), errno));
-    return Mapping(address, file.size());
-  }
-  Mapping(Mapping&& other) noexcept : address_(std::exchange(other.address_, nullptr)), size_(other.size_) {}
-  Mapping& operator=(Mapping&&) = delete;
-  ~Mapping() {
-    if (address_ != nullptr) ::munmap(address_, size_);
-  }
-  std::string_view bytes() const { return {static_cast<const char*>(address_), size_}; }
-
- private:
-  Mapping(void* address, size_t size) : address_(address), size_(size) {}
-  void* address_;
-  size_t size_;
 };
 
 }  // namespace
@@ -445,26 +419,6 @@ Result<OnnxModel> parse_onnx_model(std::string_view bytes, std::string_view name
     return fail(ErrorCode::kCorruptFile,
                 format("{} is not a usable ONNX model: its protobuf is malformed ({})", name, problem.what()), kHint);
   }
-}
-
-Result<OnnxModel> read_onnx_model(const std::filesystem::path& path) {
-  std::string name = quoted(path.native(), 1000);
-  ARGOSY_TRY(auto file, ReadFile::open(path));
-  ARGOSY_TRY(Mapping mapping, Mapping::map(*file));
-  ARGOSY_TRY(OnnxModel model, parse_onnx_model(mapping.bytes(), name));
-  for (OnnxExternalFile& external : model.external_files) {
-    std::error_code failure;
-    uint64_t size = std::filesystem::file_size(path.parent_path() / external.location, failure);
-    if (failure) continue;
-    external.available_bytes = size;
-    if (size < external.needed_bytes) {
-      return fail(ErrorCode::kCorruptFile,
-                  format("{} is truncated: {} needs {} bytes of it, of which {} are missing", quoted(external.location),
-                         name, external.needed_bytes, external.needed_bytes - size),
-                  "the download or copy did not complete; get this file again");
-    }
-  }
-  return model;
 }
 
 }  // namespace argosy
