@@ -1,5 +1,7 @@
 #include "frontends/pt2/arguments.h"
 
+#include <limits>
+
 #include "base/text.h"
 #include "io/pt2_format.h"
 
@@ -320,6 +322,16 @@ Result<Argument> ArgumentReader::read_mixed_list(const JsonField& list, std::str
     }
   }
   return Argument(std::move(result));
+}
+
+Result<Argument> ArgumentReader::read_saturated(const JsonField& argument) const {
+  auto [tag, value] = argument.view().only_member();
+  std::optional<double> number = tag == "as_int" ? value.as_double() : std::nullopt;
+  if (number && !value.as_integer()) {
+    if (*number >= 0x1p63) return Argument(std::numeric_limits<int64_t>::max());
+    if (*number <= -0x1p63) return Argument(std::numeric_limits<int64_t>::min());
+  }
+  return read_untyped(argument);
 }
 
 Result<Argument> ArgumentReader::read_untyped(const JsonField& argument) const {

@@ -32,6 +32,10 @@ class ArgumentReader {
   /// Without a schema's opinion: what the union's tag says.
   Result<Argument> read_untyped(const JsonField& argument) const;
 
+  /// The same for an operand of a comparison of sizes: integers beyond 64 bits, which torch writes for "unbounded",
+  /// become the largest or smallest there is.
+  Result<Argument> read_saturated(const JsonField& argument) const;
+
   /// Whether the union holds a number, constant or symbolic: what may stand where the schema says Tensor.
   static bool is_number(const JsonField& argument);
 

@@ -1,5 +1,6 @@
 #include "frontends/pt2/graph_json.h"
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -35,33 +36,30 @@ bool is_symbol_name(std::string_view name) {
   return !std::isdigit(static_cast<unsigned char>(name.front()));
 }
 
-Result<Ranges> read_ranges(const JsonField& root, Component& component) {
+// Bounds of products of unbacked sizes may exceed 64 bits; that is no bound then.
+Status read_bound(const JsonField& bound, int64_t& value) {
+  if (!bound.is_valid() || bound.view().is_null()) return {};
+  ARGOSY_TRY(double rough, bound.number());
+  if (std::abs(rough) > 0x1p62) return {};
+  ARGOSY_TRY(value, bound.integer());
+  return {};
+}
+
+Result<Ranges> read_ranges(const JsonField& root) {
   JsonField constraints = root.member("range_constraints");
   ARGOSY_TRY_STATUS(constraints.require_object());
   Ranges ranges;
-  JsonWriter others;
-  others.begin_object();
-  bool has_others = false;
   for (auto [name, value] : constraints.view().members()) {
     JsonField field = constraints.child(name, value);
-    if (!is_symbol_name(name)) {  // a bound of an expression of symbols: nothing here reads it
-      others.key(name).value(value);
-      has_others = true;
-      continue;
-    }
+    if (!is_symbol_name(name)) continue;  // a bound of an expression of symbols
     SymRange range;
     JsonField min = field.member("min_val");
     JsonField max = field.member("max_val");
-    if (min.is_valid() && !min.view().is_null()) {
-      ARGOSY_TRY(range.min, min.integer());
-    }
-    if (max.is_valid() && !max.view().is_null()) {
-      ARGOSY_TRY(range.max, max.integer());
-    }
+    ARGOSY_TRY_STATUS(read_bound(min, range.min));
+    ARGOSY_TRY_STATUS(read_bound(max, range.max));
     if (range.min > range.max) return field.error(format("empty range {} to {}", range.min, range.max));
     if (!ranges.emplace(name, range).second) return field.error("given twice");
   }
-  if (has_others) component.attributes.emplace(kPt2OtherRanges, others.end_object().take());
   return ranges;
 }
 
@@ -70,6 +68,22 @@ void keep(Component& component, std::string_view attribute, JsonView value) {
   if ((value.is_array() || value.is_object()) && value.size() == 0) return;
   JsonWriter writer;
   component.attributes.emplace(attribute, writer.value(value).take());
+}
+
+// As torch wrote them, but for bounds beyond 64 bits, which bound nothing.
+void keep_ranges(Component& component, JsonView constraints) {
+  JsonWriter writer;
+  writer.begin_object();
+  for (auto [name, range] : constraints.members()) {
+    writer.key(name).begin_object();
+    for (std::string_view bound : {"min_val", "max_val"}) {
+      std::optional<int64_t> value = range.find(bound).as_integer();
+      writer.key(bound);
+      value ? writer.value(*value) : writer.null();
+    }
+    writer.end_object();
+  }
+  component.attributes.emplace(kPt2Ranges, writer.end_object().take());
 }
 
 void keep_text(Component& component, std::string_view attribute, JsonView value) {
@@ -89,6 +103,7 @@ Status keep_attributes(const JsonField& root, const JsonField& module, Component
   }
   keep(component, kPt2Verifiers, root.view().find("verifiers"));
   keep(component, kPt2OpsetVersion, root.view().find("opset_version"));
+  keep_ranges(component, root.view().find("range_constraints"));
   keep_text(component, kPt2TorchVersion, root.view().find("torch_version"));
   keep(component, kPt2NamedTuples, module.view().find("treespec_namedtuple_fields"));
   keep(component, kPt2Metadata, module.view().find("metadata"));
@@ -99,6 +114,15 @@ void keep_hints(Component& component, const std::map<std::string, int64_t>& hint
   std::string text;
   for (const auto& [symbol, value] : hints) text += format("{}{}={}", text.empty() ? "" : " ", symbol, value);
   if (!text.empty()) component.attributes.emplace(kPt2Hints, std::move(text));
+}
+
+// Graphs live on one device; lowering does not care which, torch does when it loads the graph again.
+void keep_device(Component& component, const JsonField& graph) {
+  for (auto [name, meta] : graph.view().find("tensor_values").members()) {
+    std::optional<std::string_view> device = meta.find("device").find("type").as_string();
+    if (device && *device != "cpu") component.attributes.emplace(kPt2Device, *device);
+    return;
+  }
 }
 
 void keep_frozen(Component& component, const JsonField& graph, const std::vector<InputRole>& roles) {
@@ -159,7 +183,7 @@ Result<Component> read_graph_json(JsonView root_view, std::string_view name, Pro
   Component component;
   component.name = name;
   component.symbols = std::make_shared<SymContext>();
-  ARGOSY_TRY(Ranges ranges, read_ranges(root, component));
+  ARGOSY_TRY(Ranges ranges, read_ranges(root));
   ARGOSY_TRY(SignatureJson roles, read_signature(signature));
   ComponentReader reader(program, component, options, ranges);
   ARGOSY_TRY_STATUS(reader.resolve_ops(graph));
@@ -169,6 +193,7 @@ Result<Component> read_graph_json(JsonView root_view, std::string_view name, Pro
   ARGOSY_TRY_STATUS(keep_attributes(root, module, component));
   keep_hints(component, reader.types().hints());
   keep_frozen(component, graph, roles.inputs);
+  keep_device(component, graph);
 
   JsonField guards = root.member("guards_code");
   std::vector<std::string_view> texts;

@@ -20,6 +20,12 @@ constexpr std::string_view kScalarTensor =
 /// Python's own functions: arguments go by position, names are only for readers.
 bool is_positional(const OpSchema& schema) { return schema.text.find("::") == std::string::npos; }
 
+/// <, <=, > or >= of sizes.
+bool is_size_order(const OpSchema& schema) {
+  return schema.name == "_operator.le" || schema.name == "_operator.lt" || schema.name == "_operator.ge" ||
+         schema.name == "_operator.gt";
+}
+
 }  // namespace
 
 std::string_view op_name_of_target(std::string_view target) {
@@ -353,6 +359,7 @@ class GraphReader {
   Result<std::vector<Argument>> read_node_inputs(const JsonField& inputs, OpId op, LocationId location) {
     const OpSchema& schema = shared_.program_.schemas[op];
     bool by_position = is_positional(schema);
+    bool is_order = is_size_order(schema);
     std::vector<Argument> arguments(schema.arguments.size());
     std::vector<bool> is_given(schema.arguments.size());
     std::vector<uint32_t> wrapped;
@@ -387,7 +394,7 @@ class GraphReader {
         wrapped.push_back(static_cast<uint32_t>(position));
         continue;
       }
-      ARGOSY_TRY(arguments[position], arguments_.read(argument, type));
+      ARGOSY_TRY(arguments[position], is_order ? arguments_.read_saturated(argument) : arguments_.read(argument, type));
     }
     for (size_t i = 0; i < schema.arguments.size(); ++i) {
       if (is_given[i]) continue;

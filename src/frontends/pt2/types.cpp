@@ -113,7 +113,11 @@ Result<SymType> TypeReader::number(SymType::Kind kind, const JsonField& value) {
   JsonField inner = value.child(tag.first, tag.second);
   SymType type{.kind = kind, .expression = {}};
   if (tag.first == "as_expr") {
-    ARGOSY_TRY(type.expression, expression(inner));
+    Result<SymExpr> parsed = expression(inner);
+    // Bounds of unbacked sizes lead to comparisons with integers of more than 64 bits: the number is left open then.
+    bool is_beyond = !parsed && parsed.error().code == ErrorCode::kUnsupportedFeature;
+    if (!parsed && !is_beyond) return fail(std::move(parsed).error());
+    if (parsed) type.expression = *parsed;
     return type;
   }
   if (kind == SymType::Kind::kInt && tag.first == "as_int") {
