@@ -332,13 +332,25 @@ class ProgramReader {
     return {};
   }
 
-  // Guards that are equalities hold for sizes. Ranges stay those of the text, even if equalities would narrow them: the
-  // text is the whole truth.
+  // Sizes are equal where a guard says so, and where symbols have the same name for users. Ranges stay those of the
+  // text, even if equalities would narrow them: the text is the whole truth.
   void learn_equalities() {
     SymContext& symbols = *component_.symbols;
+    auto learn = [&](SymExpr condition) {
+      if (condition.kind() == SymKind::kEq) symbols.unify(condition.operands()[0], condition.operands()[1]);
+    };
     for (const Guard& guard : component_.guards) {
-      if (!guard.condition.is_valid() || guard.condition.kind() != SymKind::kEq) continue;
-      symbols.unify(guard.condition.operands()[0], guard.condition.operands()[1]);
+      if (!guard.condition.is_valid()) continue;
+      learn(guard.condition);
+      if (guard.condition.kind() != SymKind::kAnd) continue;
+      for (SymExpr part : guard.condition.operands()) learn(part);
+    }
+    std::map<std::string_view, SymExpr> by_name;
+    for (SymExpr symbol : symbols.symbols()) {
+      auto named = component_.dim_names.find(std::string(symbol.symbol_name()));
+      if (named == component_.dim_names.end()) continue;
+      auto [first, is_new] = by_name.try_emplace(named->second, symbol);
+      if (!is_new) symbols.unify(first->second, symbol);
     }
     for (const auto& [symbol, range] : ranges_) symbols.set_range(symbol, range);
   }

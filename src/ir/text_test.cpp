@@ -181,6 +181,23 @@ TEST(TextTest, symbols_with_odd_names_survive) {
   EXPECT_EQ(again.components[0].symbols->symbols().size(), 2u);
 }
 
+TEST(TextTest, equalities_are_known_after_reading) {
+  Program program = parsed(R"(
+    symbol s0 in [1, 8] as "batch"
+    symbol s1 in [1, 9] as "batch"
+    symbol s2
+    symbol s3
+    symbol s4
+    guard "both" (s2 == s3 and s2 <= 4)
+    graph () { return })");
+  SymContext& symbols = *program.components[0].symbols;
+  EXPECT_EQ(symbols.prove_equal(symbols.symbol("s0"), symbols.symbol("s1")), true);
+  EXPECT_EQ(symbols.prove_equal(symbols.symbol("s2"), symbols.symbol("s3")), true);
+  EXPECT_EQ(symbols.prove_equal(symbols.symbol("s2"), symbols.symbol("s4")), std::nullopt);
+  // The ranges are those of the text all the same.
+  EXPECT_EQ(symbols.range(symbols.symbol("s1")), (SymRange{1, 9}));
+}
+
 TEST(TextTest, an_error_shows_the_place) {
   EXPECT_EQ(error_of("graph (%x: f32[2]) {\n  return %q\n}\n"),
             "error[invalid-input]: 2:10: value \"%q\" is not defined\n"

@@ -33,6 +33,11 @@ constexpr CallRule kCallRules[] = {
 /// One operand: a value of the calling graph, or (invalid) a constant.
 using Operands = std::vector<ValueId>;
 
+void append_operand(Operands& operands, const Argument& argument) {
+  const ValueId* id = argument.get_if<ValueId>();
+  operands.push_back(id != nullptr ? *id : ValueId{});
+}
+
 void append_operands(Operands& operands, const Argument& argument) {
   if (const auto* values = argument.get_if<ValueList>()) {
     operands.insert(operands.end(), values->begin(), values->end());
@@ -42,10 +47,7 @@ void append_operands(Operands& operands, const Argument& argument) {
       operands.push_back(id != nullptr ? *id : ValueId{});
     }
   } else if (const auto* list = argument.get_if<ArgumentList>()) {
-    for (const Argument& item : list->items) {
-      const ValueId* id = item.get_if<ValueId>();
-      operands.push_back(id != nullptr ? *id : ValueId{});
-    }
+    for (const Argument& item : list->items) append_operand(operands, item);
   } else if (const auto* doubles = argument.get_if<DoubleList>()) {
     operands.resize(operands.size() + doubles->size());
   } else if (const auto* bools = argument.get_if<BoolList>()) {
@@ -110,8 +112,7 @@ class CallVerifier {
         continue;
       }
       for (size_t i = schema_.arguments.size(); i < node_.arguments.size(); ++i) {
-        const ValueId* id = node_.arguments[i].get_if<ValueId>();
-        operands.push_back(id != nullptr ? *id : ValueId{});
+        append_operand(operands, node_.arguments[i]);
       }
     }
     return operands;
