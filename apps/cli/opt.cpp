@@ -1,6 +1,5 @@
 #include <algorithm>
-#include <iostream>
-#include <iterator>
+#include <cstdio>
 
 #include "base/text.h"
 #include "commands.h"
@@ -14,6 +13,8 @@
 namespace argosy::cli {
 namespace {
 
+constexpr size_t kMaxStdinBytes = size_t{1} << 30;
+
 bool is_stdout(const OptOptions& options) {
   // Who asks for a check and names no output wants the answer only.
   return options.output == "-" || (options.output.empty() && !options.check_text);
@@ -26,12 +27,25 @@ std::filesystem::path reproducer_folder(const OptOptions& options) {
   return base.replace_extension(".repro");
 }
 
+Result<std::string> read_stdin() {
+  std::string text;
+  char buffer[1 << 16];
+  while (size_t count = std::fread(buffer, 1, sizeof buffer, stdin)) {
+    text.append(buffer, count);
+    if (text.size() > kMaxStdinBytes) {
+      return fail(ErrorCode::kInvalidInput, format("stdin has more than {}", format_bytes(kMaxStdinBytes)),
+                  "pass a file");
+    }
+  }
+  return text;
+}
+
 Result<InputProgram> read(const OptOptions& options, const Environment& environment, Diagnostics& diagnostics) {
   InputOptions input;
   input.schemas = options.schemas.empty() ? environment.schemas : std::filesystem::path(options.schemas);
   input.diagnostics = &diagnostics;
   if (options.input != "-") return read_input(options.input, input);
-  std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  ARGOSY_TRY(std::string text, read_stdin());
   auto program = parse(text);
   if (!program) return fail(program.error().in("stdin"));
   return InputProgram{*std::move(program), {}};

@@ -16,6 +16,7 @@ size_t width_of(std::string_view text) {
 
 void Table::add(std::vector<std::string> row) {
   row.resize(alignment_.size());
+  for (std::string& text : row) text = printable(text);
   rows_.push_back(std::move(row));
 }
 
@@ -39,6 +40,26 @@ std::string Table::text() const {
     text += '\n';
   }
   return text;
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    auto byte = static_cast<unsigned char>(text[i]);
+    bool is_control = byte < 0x20 || byte == 0x7f;
+    // The second half of the control characters, U+0080 to U+009F, takes two bytes in UTF-8.
+    if (byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0) {
+      is_control = true;
+      byte = static_cast<unsigned char>(text[++i]);
+    }
+    if (is_control) {
+      result += format("\\x{:02x}", byte);
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
 }
 
 std::string format_count(uint64_t count) {

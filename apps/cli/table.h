@@ -7,7 +7,7 @@
 
 namespace argosy::cli {
 
-/// Rows of text in aligned columns, two spaces apart. The last column is not padded.
+/// Rows of text in aligned columns, two spaces apart. The last column is not padded. Texts are made printable().
 class Table {
  public:
   /// One character per column: 'l' or 'r', for which side its texts are aligned to.
@@ -21,6 +21,10 @@ class Table {
   int indent_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+/// The text without anything that a terminal would obey: control characters read "\\x1b". For names that come from
+/// files.
+std::string printable(std::string_view text);
 
 /// "90,000"
 std::string format_count(uint64_t count);

@@ -19,6 +19,16 @@ TEST(TableTest, counts_characters_not_bytes) {
   EXPECT_EQ(table.text(), "…   x\nab  y\n");
 }
 
+TEST(TableTest, names_cannot_command_the_terminal) {
+  EXPECT_EQ(printable("a\x1b[2Jb\n\x7f"), "a\\x1b[2Jb\\x0a\\x7f");
+  EXPECT_EQ(printable("\xC2\x9B"
+                      "2J \xC2\xB5 \xE2\x80\xA6"),
+            "\\x9b2J \xC2\xB5 \xE2\x80\xA6");
+  Table table("l", 0);
+  table.add({"\x1b[31m"});
+  EXPECT_EQ(table.text(), "\\x1b[31m\n");
+}
+
 TEST(TableTest, groups_digits_by_three) {
   EXPECT_EQ(format_count(0), "0");
   EXPECT_EQ(format_count(999), "999");

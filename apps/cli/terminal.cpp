@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/text.h"
@@ -83,7 +84,17 @@ void Terminal::print_error(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-void Terminal::print_error(const Error& error) { print_error(to_text(error)); }
+void Terminal::print_error(const Error& error) {
+  // Messages show parts of files; only the line feeds are ours.
+  std::string text = to_text(error), safe;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    size_t end = std::min(rest.find('\n'), rest.size());
+    safe += printable(rest.substr(0, end)) + '\n';
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  print_error(safe);
+}
 
 void Terminal::print_further(const Diagnostics& diagnostics, const Error& printed) {
   size_t shown = 0, left_out = 0;

@@ -1,5 +1,6 @@
 #include "driver/write_program.h"
 
+#include "backends/pt2/writer.h"
 #include "base/text.h"
 #include "io/output.h"
 #include "ir/text.h"
@@ -11,7 +12,28 @@ enum class FileKind : uint8_t { kText, kPt2 };
 
 Result<FileKind> file_kind(const std::filesystem::path& path) {
   if (path.extension() == ".ir") return FileKind::kText;
-  return fail(ErrorCode::kInvalidInput, format("no writer fits the name {}", path.string()), "name a file .ir (text)");
+  if (path.extension() == ".pt2") return FileKind::kPt2;
+  return fail(ErrorCode::kInvalidInput, format("no writer fits the name {}", path.string()),
+              "end the name in .ir (text) or .pt2 (an archive of torch.export)");
+}
+
+Status write_archive(const std::filesystem::path& path, const InputProgram& input, const ProgressHook& progress) {
+  Pt2WriteOptions options;
+  options.path = path;
+  options.overwrite = Overwrite::kReplace;
+  options.sample_inputs = input.sample_inputs;
+  Progress state{format("write {}", path.filename().string()), 0, 0, false};
+  if (progress) {
+    options.progress = [&](uint64_t done, uint64_t total) {
+      state.bytes_done = done;
+      state.bytes_total = total;
+      progress(state);
+    };
+  }
+  ARGOSY_TRY_STATUS(write_pt2(input.program, options));
+  state.is_finished = true;
+  if (progress) progress(state);
+  return {};
 }
 
 }  // namespace
@@ -27,9 +49,9 @@ Status check_output(const std::filesystem::path& path) {
   return {};
 }
 
-Status write_program(const std::filesystem::path& path, const InputProgram& input, const ProgressHook&) {
-  ARGOSY_TRY([[maybe_unused]] FileKind kind, file_kind(path));
-  return write_text(path, print(input.program));
+Status write_program(const std::filesystem::path& path, const InputProgram& input, const ProgressHook& progress) {
+  ARGOSY_TRY(FileKind kind, file_kind(path));
+  return kind == FileKind::kText ? write_text(path, print(input.program)) : write_archive(path, input, progress);
 }
 
 }  // namespace argosy

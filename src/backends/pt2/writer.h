@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -25,6 +26,8 @@ struct Pt2WriteOptions {
   MissingWeights missing_weights = MissingWeights::kRefuse;
   /// What torch calls example inputs, by component, in its own encoding. A component without gets none.
   std::map<std::string, TensorSourcePtr> sample_inputs;
+  /// Told after each block how much is written, and at the end. `total` is that of the entries' contents. May be empty.
+  std::function<void(uint64_t done, uint64_t total)> progress;
 };
 
 /// Writes a program as an archive that torch.export.load reads; each component becomes a model of it. The program must
