@@ -34,8 +34,9 @@ inline constexpr std::string_view kPt2TorchVersion = "pt2.torch_version";  // pl
 inline constexpr std::string_view kPt2NamedTuples = "pt2.treespec_namedtuple_fields";
 inline constexpr std::string_view kPt2Metadata = "pt2.metadata";
 inline constexpr std::string_view kPt2Ranges = "pt2.range_constraints";
-inline constexpr std::string_view kPt2Hints = "pt2.symbol_hints";             // "s70=16 s72=2"
-inline constexpr std::string_view kPt2Device = "pt2.device";                  // plain, if it is not "cpu"
+inline constexpr std::string_view kPt2Hints = "pt2.symbol_hints";      // "s70=16 s72=2"
+inline constexpr std::string_view kPt2FloatHints = "pt2.float_hints";  // {"<srepr>": 1.5}
+inline constexpr std::string_view kPt2Device = "pt2.device";           // plain, if it is not "cpu"
 inline constexpr std::string_view kPt2Frozen = "pt2.frozen";  // parameters without gradient, one a line; "*": all
 
 /// ScalarType of the graph JSON; nullopt for numbers and types that it does not have.

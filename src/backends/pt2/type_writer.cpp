@@ -31,6 +31,13 @@ Pt2TypeWriter::Pt2TypeWriter(const Component& component)
     auto [end, error] = std::from_chars(hint.data() + equals + 1, hint.data() + hint.size(), value);
     if (error == std::errc() && end == hint.data() + hint.size()) hints_.emplace(hint.substr(0, equals), value);
   }
+  std::string_view float_hints = attribute(component, kPt2FloatHints);
+  if (float_hints.empty()) return;
+  Result<JsonDocument> document = JsonDocument::parse(float_hints, kPt2FloatHints);
+  if (!document) return;  // hints are a help, not a need
+  for (auto [srepr, value] : document->root().members()) {
+    if (std::optional<double> number = value.as_double()) float_hints_.emplace(srepr, *number);
+  }
 }
 
 void Pt2TypeWriter::expression(JsonWriter& json, SymExpr expression) {
@@ -110,8 +117,15 @@ void Pt2TypeWriter::number(JsonWriter& json, const SymType& type) {
   } else if (type.kind == SymType::Kind::kInt) {
     expression(json, value);
   } else {
-    // Floats and booleans get no hint: torch asks for none.
-    json.key("as_expr").begin_object().key("expr_str").value(symbols_.to_srepr(value)).key("hint").null().end_object();
+    std::string srepr = symbols_.to_srepr(value);
+    json.key("as_expr").begin_object().key("expr_str").value(srepr).key("hint");
+    auto hint = float_hints_.find(srepr);
+    if (type.kind == SymType::Kind::kFloat && hint != float_hints_.end()) {
+      json.begin_object().key("as_float").value(hint->second).end_object();
+    } else {
+      json.null();  // booleans have none
+    }
+    json.end_object();
   }
   json.end_object();
 }

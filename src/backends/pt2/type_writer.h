@@ -31,6 +31,7 @@ class Pt2TypeWriter {
   SymContext& symbols_;
   std::string device_;
   std::map<std::string, int64_t, std::less<>> hints_;
+  std::map<std::string, double> float_hints_;  // by srepr
   struct Written {
     std::string srepr;
     std::optional<int64_t> hint;

@@ -110,10 +110,15 @@ Status keep_attributes(const JsonField& root, const JsonField& module, Component
   return {};
 }
 
-void keep_hints(Component& component, const std::map<std::string, int64_t>& hints) {
+void keep_hints(Component& component, const TypeReader& types) {
   std::string text;
-  for (const auto& [symbol, value] : hints) text += format("{}{}={}", text.empty() ? "" : " ", symbol, value);
+  for (const auto& [symbol, value] : types.hints()) text += format("{}{}={}", text.empty() ? "" : " ", symbol, value);
   if (!text.empty()) component.attributes.emplace(kPt2Hints, std::move(text));
+  if (types.float_hints().empty()) return;
+  JsonWriter writer;
+  writer.begin_object();
+  for (const auto& [srepr, value] : types.float_hints()) writer.key(srepr).value(value);
+  component.attributes.emplace(kPt2FloatHints, writer.end_object().take());
 }
 
 // Graphs live on one device; lowering does not care which, torch does when it loads the graph again.
@@ -191,7 +196,7 @@ Result<Component> read_graph_json(JsonView root_view, std::string_view name, Pro
   component.outputs = std::move(roles.outputs);
   ARGOSY_TRY_STATUS(check_outputs(signature, component, program));
   ARGOSY_TRY_STATUS(keep_attributes(root, module, component));
-  keep_hints(component, reader.types().hints());
+  keep_hints(component, reader.types());
   keep_frozen(component, graph, roles.inputs);
   keep_device(component, graph);
 

@@ -117,7 +117,10 @@ Result<SymType> TypeReader::number(SymType::Kind kind, const JsonField& value) {
     // Bounds of unbacked sizes lead to comparisons with integers of more than 64 bits: the number is left open then.
     bool is_beyond = !parsed && parsed.error().code == ErrorCode::kUnsupportedFeature;
     if (!parsed && !is_beyond) return fail(std::move(parsed).error());
-    if (parsed) type.expression = *parsed;
+    if (!parsed) return type;
+    type.expression = *parsed;
+    JsonView hint = inner.view().find("hint").find("as_float");
+    if (std::optional<double> number = hint.as_double()) float_hints_.emplace(symbols_.to_srepr(*parsed), *number);
     return type;
   }
   if (kind == SymType::Kind::kInt && tag.first == "as_int") {

@@ -27,6 +27,8 @@ class TypeReader {
 
   /// The value that each symbol had in the trace, where it says so: "s72" -> 2.
   const std::map<std::string, int64_t>& hints() const { return hints_; }
+  /// The value that each expression of a float had, by its srepr text.
+  const std::map<std::string, double>& float_hints() const { return float_hints_; }
 
  private:
   Result<SymExpr> expression(const JsonField& as_expr);
@@ -38,6 +40,7 @@ class TypeReader {
   std::unordered_map<std::string_view, SymExpr> parsed_;  // keys point into the JSON document
   std::map<std::string, bool, std::less<>> met_;
   std::map<std::string, int64_t> hints_;
+  std::map<std::string, double> float_hints_;
 };
 
 /// Whether strides are those of a row-major tensor of that shape; dims of size 1 may have any. Compares canonical

@@ -1,0 +1,220 @@
+#include "frontends/capture/capture.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "frontends/read_program.h"
+#include "frontends/zip_testing.h"
+#include "io/safetensors_writer.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+
+namespace argosy {
+namespace {
+
+const std::filesystem::path kGolden = std::filesystem::path(ARGOSY_TESTS) / "capture" / "version_1.capture";
+
+Program golden() {
+  Result<Program> program = read_program(kGolden, {});
+  EXPECT_TRUE(program.has_value()) << (program ? "" : to_text(program.error()));
+  return program ? *std::move(program) : Program{};
+}
+
+std::string error_after(const std::function<void(ZipEntries&)>& change) {
+  ZipEntries entries = read_zip(kGolden);
+  change(entries);
+  std::filesystem::path path = test_file(".capture");
+  write_zip(path, entries);
+  Result<Program> program = read_program(path, {});
+  std::filesystem::remove(path);
+  EXPECT_FALSE(program.has_value());
+  return program ? std::string() : program.error().message;
+}
+
+TEST(Capture, the_golden_file_of_version_1_is_read) {
+  Program program = golden();
+  ASSERT_EQ(program.components.size(), 2u);
+  EXPECT_EQ(program.components[0].name, "encoder");
+  EXPECT_EQ(program.components[1].name, "decoder");
+  EXPECT_EQ(program.attributes.at("capture.model_class"), "Golden");
+  EXPECT_EQ(program.attributes.at("capture.configuration"), R"({"hidden_size":4,"vocab_size":16})");
+  for (const Error& error : verify(program).errors) ADD_FAILURE() << to_text(error);
+  Result<Program> parsed = parse(print(program));
+  ASSERT_TRUE(parsed.has_value()) << to_text(parsed.error());
+  EXPECT_EQ(difference(program, *parsed), std::nullopt);
+}
+
+TEST(Capture, dims_have_names_ranges_and_equalities) {
+  Program program = golden();
+  const Component& encoder = program.components[0];
+  const Graph& graph = encoder.entry();
+  ASSERT_EQ(encoder.inputs.size(), 2u);
+  SymExpr tokens = graph[encoder.inputs[0].value].tensor()->shape[1];
+  SymExpr mask = graph[encoder.inputs[1].value].tensor()->shape[1];
+  EXPECT_EQ(encoder.symbols->prove_equal(tokens, mask), true);
+  EXPECT_EQ(encoder.dim_names.at(std::string(tokens.symbol_name())), "sequence");
+  EXPECT_EQ(encoder.symbols->range(tokens).max, 512);
+  EXPECT_EQ(encoder.outputs[0].name, "hidden");
+}
+
+TEST(Capture, storages_tell_who_aliases_whom) {
+  Program program = golden();
+  const Component& decoder = program.components[1];
+  const Graph& graph = decoder.entry();
+  bool has_view = false;
+  for (NodeId node : graph.nodes()) {
+    if (program.schemas[graph[node].op].name != "aten.transpose.int") continue;
+    has_view = true;
+    EXPECT_EQ(graph[graph[node].outputs[0]].storage, graph[*graph.find("hidden")].storage);
+  }
+  EXPECT_TRUE(has_view);
+  EXPECT_EQ(graph[*graph.find("copy_")].storage, graph[*graph.find("cache")].storage);
+}
+
+TEST(Capture, nodes_have_locations) {
+  Program program = golden();
+  const Graph& graph = program.components[0].entry();
+  const ModelLocation& location = program.locations[graph[graph[*graph.find("embedding")].producer].location];
+  EXPECT_EQ(location.module_path, "embedding");
+  EXPECT_EQ(location.class_name, "Embedding");
+  EXPECT_EQ(location.file, "make_golden.py");
+  EXPECT_GT(location.line, 0);
+}
+
+TEST(Capture, constants_come_along_and_parameters_do_not) {
+  Program program = golden();
+  size_t with_bytes = 0;
+  for (const Weight& weight : program.weights) {
+    bool is_shape_only = weight.source->recipe().starts_with("shape_only(");
+    with_bytes += !is_shape_only;
+    EXPECT_EQ(is_shape_only, weight.kind == WeightKind::kParameter || weight.kind == WeightKind::kBuffer)
+        << weight.name;
+  }
+  EXPECT_GE(with_bytes, 1u);
+}
+
+TEST(Capture, rejects_other_formats_and_versions) {
+  EXPECT_NE(error_after([](ZipEntries& entries) {
+              replace(entry(entries, "capture.json"), "\"version\":1", "\"version\":2");
+            }).find("capture format 2 is not read, only 1"),
+            std::string::npos);
+  EXPECT_NE(error_after([](ZipEntries& entries) {
+              replace(entry(entries, "capture.json"), "argosy-capture", "other-capture");
+            }).find("expected \"argosy-capture\""),
+            std::string::npos);
+}
+
+TEST(Capture, rejects_missing_entries) {
+  EXPECT_NE(error_after([](ZipEntries& entries) {
+              entries.erase(entries.begin() + 2);
+            }).find("no entry \"graphs/encoder.companion.json\""),
+            std::string::npos);
+}
+
+TEST(Capture, rejects_components_of_one_name) {
+  EXPECT_NE(error_after([](ZipEntries& entries) {
+              replace(entry(entries, "capture.json"), "\"name\":\"decoder\"", "\"name\":\"encoder\"");
+            }).find("component \"encoder\" occurs twice"),
+            std::string::npos);
+}
+
+TEST(Capture, rejects_interfaces_that_contradict_the_graph) {
+  EXPECT_NE(error_after([](ZipEntries& entries) {
+              replace(entry(entries, "capture.json"), "\"dtype\":\"i64\"", "\"dtype\":\"i32\"");
+            }).find("the graph has dtype i64"),
+            std::string::npos);
+  EXPECT_NE(error_after([](ZipEntries& entries) {
+              replace(entry(entries, "capture.json"), "[\"batch\",\"sequence\"]", "[\"batch\"]");
+            }).find("the graph has 2 dims here"),
+            std::string::npos);
+  EXPECT_NE(error_after([](ZipEntries& entries) {
+              replace(entry(entries, "capture.json"), "\"name\":\"tokens\"", "\"name\":\"words\"");
+            }).find("the graph has no input \"words\""),
+            std::string::npos);
+}
+
+TEST(Capture, rejects_storages_out_of_range) {
+  EXPECT_NE(error_after([](ZipEntries& entries) {
+              replace(entry(entries, "graphs/encoder.companion.json"), "\"tokens\":", "\"tokens\":99");
+            }).find("is out of range"),
+            std::string::npos);
+}
+
+TEST(Capture, rejects_locations_out_of_range) {
+  EXPECT_NE(error_after([](ZipEntries& entries) {
+              replace(entry(entries, "graphs/encoder.companion.json"), "\"nodes\":[", "\"nodes\":[99,");
+            }).find("location that does not exist"),
+            std::string::npos);
+}
+
+TEST(Capture, rejects_unknown_ops) {
+  EXPECT_NE(error_after([](ZipEntries& entries) {
+              replace(entry(entries, "capture.json"), "aten::embedding(", "aten::embeddings(");
+            }).find("no schema is known for op aten.embedding.default"),
+            std::string::npos);
+}
+
+TEST(Capture, rejects_constants_of_another_shape) {
+  EXPECT_NE(error_after([](ZipEntries& entries) {
+              std::string& constants = entry(entries, "constants.safetensors");
+              replace(constants, "\"shape\":[4]", "\"shape\":[2]");
+              replace(constants, "\"dtype\":\"F32\"", "\"dtype\":\"F64\"");
+            }).find("differ on dtype or shape of \"scale\""),
+            std::string::npos);
+}
+
+/// A checkpoint with zeros for the program's missing weights, but for the one that `skip` names.
+Result<Checkpoint> checkpoint_for(const Program& program, std::string_view skip) {
+  std::filesystem::path path = test_file(".safetensors");
+  std::vector<NamedSource> tensors;
+  for (const Weight& weight : program.weights) {
+    if (!weight.source->recipe().starts_with("shape_only(") || weight.name == skip) continue;
+    size_t bytes = static_cast<size_t>(weight.source->bytes());
+    ARGOSY_TRY(TensorSourcePtr zeros, literal(std::vector<std::byte>(bytes), weight.dtype, weight.shape));
+    tensors.push_back({weight.name, std::move(zeros)});
+  }
+  ARGOSY_TRY(SafetensorsLayout layout, lay_out_safetensors(std::move(tensors)));
+  ARGOSY_TRY(OutputFile file, OutputFile::create(path, Overwrite::kReplace));
+  ARGOSY_TRY_STATUS(write_safetensors(layout, file, 1 << 20));
+  ARGOSY_TRY_STATUS(file.commit());
+  return Checkpoint::open(path);
+}
+
+TEST(Attach, gives_weights_their_bytes) {
+  Program program = golden();
+  Result<Checkpoint> checkpoint = checkpoint_for(program, "");
+  ASSERT_TRUE(checkpoint.has_value()) << to_text(checkpoint.error());
+  Status status = attach(program, *checkpoint);
+  ASSERT_TRUE(status.has_value()) << to_text(status.error());
+  for (const Weight& weight : program.weights) {
+    EXPECT_FALSE(weight.source->recipe().starts_with("shape_only(")) << weight.name;
+  }
+}
+
+TEST(Attach, rejects_checkpoints_that_lack_a_weight) {
+  Program program = golden();
+  Result<Checkpoint> checkpoint = checkpoint_for(program, "head.bias");
+  ASSERT_TRUE(checkpoint.has_value());
+  Status status = attach(program, *checkpoint);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().message, "the checkpoint has no tensor for head.bias");
+  for (const Weight& weight : program.weights) {
+    if (weight.kind == WeightKind::kParameter) EXPECT_TRUE(weight.source->recipe().starts_with("shape_only("));
+  }
+}
+
+TEST(Attach, rejects_other_shapes) {
+  Program program = golden();
+  Result<Checkpoint> checkpoint = checkpoint_for(program, "");
+  ASSERT_TRUE(checkpoint.has_value());
+  for (Weight& weight : program.weights) {
+    if (weight.name == "head.bias") weight.shape = {17};
+  }
+  Status status = attach(program, *checkpoint);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().message, "weight \"head.bias\" has shape [17] in the program and [16] in the checkpoint");
+}
+
+}  // namespace
+}  // namespace argosy
