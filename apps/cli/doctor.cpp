@@ -48,10 +48,14 @@ struct DoctorReport {
   std::vector<Ability> abilities;
 };
 
+/// Pythons to ask, best first: that of the environment that this program is installed in, even if it is not active,
+/// then those on PATH. In a virtual environment both names are its own; without one many systems have only the second.
+std::vector<std::optional<std::string>> candidate_pythons() {
+  return {find_beside("python"), find_program("python"), find_program("python3")};
+}
+
 void ask_python(DoctorReport& report) {
-  // In a virtual environment both names are its own; without one many systems have only the second.
-  for (const char* name : {"python", "python3"}) {
-    auto path = find_program(name);
+  for (const auto& path : candidate_pythons()) {
     if (!path) continue;
     auto output = output_of({*path, "-c", kPackages}, kTimeout);
     if (!output) continue;
@@ -123,9 +127,8 @@ void judge(DoctorReport& report) {
   }
   report.abilities.push_back(std::move(pt2));
   bool has_package = !version_of(report, "argosy").empty();
-  report.abilities.push_back(
-      {"open checkpoints from Python (import argosy)", has_package,
-       has_package ? "" : "the Python on PATH does not have the package; run pip install in it"});
+  report.abilities.push_back({"open checkpoints from Python (import argosy)", has_package,
+                              has_package ? "" : "that Python does not have the package; run pip install with it"});
   report.abilities.push_back({"capture models", false, "not in this version"});
   report.abilities.push_back({"export to ONNX or ExecuTorch", false, "not in this version"});
 }
@@ -134,7 +137,7 @@ std::string as_text(const DoctorReport& report) {
   auto or_none = [](const std::string& text) { return text.empty() ? std::string("not installed") : text; };
   Table installed("ll");
   installed.add({"argosy", format("{} ({}, {})", version(), report.compiler, report.build_type)});
-  if (!report.python_path) installed.add({"python", "none on PATH that works"});
+  if (!report.python_path) installed.add({"python", "none that works, neither beside this program nor on PATH"});
   for (const Installed& package : report.packages) {
     bool is_python = package.name == "python";
     std::string label = is_python ? "python" : package.name == "argosy" ? "  argosy (package)" : "  " + package.name;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 
 extern char** environ;
@@ -66,6 +67,14 @@ std::optional<std::string> find_program(const std::string& name) {
     if (access(path.c_str(), X_OK) == 0) return path;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> find_beside(const std::string& name) {
+  std::error_code error;
+  std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  std::string path = (self.parent_path() / name).string();
+  if (error || access(path.c_str(), X_OK) != 0) return std::nullopt;
+  return path;
 }
 
 std::optional<std::string> output_of(const std::vector<std::string>& command, std::chrono::milliseconds timeout) {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import json
 import os
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import cli_inputs
@@ -73,11 +76,19 @@ def test_an_unknown_kind_of_file_is_an_error_with_a_hint(argosy: Argosy, tmp_pat
 # ---- doctor ----
 
 
-def test_doctor_says_what_is_installed_and_what_that_allows(argosy: Argosy) -> None:
-    report = argosy.json("doctor")
+@pytest.fixture(scope="session")
+def lonely(argosy: Argosy, tmp_path_factory: pytest.TempPathFactory) -> Argosy:
+    """A copy of the program that has no Python beside it, as an installed one may have."""
+    program = Path(shutil.copy(argosy.program, tmp_path_factory.mktemp("lonely")))
+    return dataclasses.replace(argosy, program=program)
+
+
+def test_doctor_says_what_is_installed_and_what_that_allows(lonely: Argosy) -> None:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    report = json.loads(lonely.run("doctor", "--json", PATH=path)[0])
     for package in ("torch", "onnx"):
         assert report["packages"][package] == importlib.metadata.version(package)
-    assert report["schemas"] == str(argosy.schemas)
+    assert report["schemas"] == str(lonely.schemas)
     assert report["schema_count"] > 3000
     assert report["disk_free_bytes"] > 0
     abilities = {ability["what"]: ability for ability in report["abilities"]}
@@ -87,13 +98,13 @@ def test_doctor_says_what_is_installed_and_what_that_allows(argosy: Argosy) -> N
         "available": False,
         "reason": "not in this version",
     }
-    text, _ = argosy.run("doctor")
+    text, _ = lonely.run("doctor", PATH=path)
     assert re.search(rf"^    torch +{re.escape(report['packages']['torch'])}$", text, re.MULTILINE)
 
 
-def test_doctor_works_without_python(argosy: Argosy, tmp_path: Path) -> None:
-    stdout, _ = argosy.run("doctor", PATH=str(tmp_path), ARGOSY_SCHEMAS=str(tmp_path / "none.txt"))
-    assert "none on PATH that works" in stdout
+def test_doctor_works_without_python(lonely: Argosy, tmp_path: Path) -> None:
+    stdout, _ = lonely.run("doctor", PATH=str(tmp_path), ARGOSY_SCHEMAS=str(tmp_path / "none.txt"))
+    assert "none that works, neither beside this program nor on PATH" in stdout
     assert (
         f"no   read and write .pt2 archives of torch.export: there are no op schemas in {tmp_path}/none.txt" in stdout
     )
