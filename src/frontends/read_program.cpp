@@ -1,5 +1,7 @@
 #include "frontends/read_program.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "frontends/capture/capture.h"
 #include "frontends/pt2/archive.h"
@@ -13,12 +15,12 @@ namespace {
 
 constexpr uint64_t kMaxText = uint64_t{1} << 30;
 
-/// The zip, if the file is one; an error only if it is a broken one.
+/// The zip, if the file is one; an error only if it is a broken one, or is no zip but named like one.
 Result<std::optional<ZipReader>> open_zip(const std::filesystem::path& path) {
   ARGOSY_TRY(std::shared_ptr<const ReadFile> file, ReadFile::open(path));
-  if (file->size() < 4) return std::optional<ZipReader>();
-  ARGOSY_TRY(std::string magic, file->read_text(0, 4));
-  if (magic.substr(0, 2) != "PK") return std::optional<ZipReader>();
+  ARGOSY_TRY(std::string magic, file->read_text(0, std::min<uint64_t>(file->size(), 2)));
+  bool is_named_zip = path.extension() == ".pt2" || path.extension() == ".capture";
+  if (magic != "PK" && !is_named_zip) return std::optional<ZipReader>();
   ARGOSY_TRY(ZipReader zip, ZipReader::open(std::move(file)));
   return std::optional<ZipReader>(std::move(zip));
 }
