@@ -63,12 +63,23 @@ def check_same_values(where: str, a: dict[str, Any], b: dict[str, Any]) -> None:
         check_same_value(f"{where}, {name}", a[name], b[name])
 
 
+def bounded_ranges(program: dict) -> dict:
+    """The ranges of symbols; a bound beyond 64 bits, which torch writes for products of unbounded sizes, bounds nothing."""
+    return {
+        symbol: {key: bound if bound is None or abs(bound) < 2**63 else None for key, bound in bounds.items()}
+        for symbol, bounds in program["range_constraints"].items()
+    }
+
+
 def compare(original: Path, written: Path, inputs: Path) -> dict:
     first, second = LoadedArchive(original), LoadedArchive(written)
-    for key in ("guards_code", "range_constraints"):
-        if first.json[key] != second.json[key]:
-            raise Difference(f"{key}: {first.json[key]} became {second.json[key]}")
-    check_same_values("weights", dict(first.program.state_dict), dict(second.program.state_dict))
+    if first.json["guards_code"] != second.json["guards_code"]:
+        raise Difference(f"guards_code: {first.json['guards_code']} became {second.json['guards_code']}")
+    ranges, written_ranges = bounded_ranges(first.json), bounded_ranges(second.json)
+    if ranges != written_ranges:
+        raise Difference(f"range_constraints: {ranges} became {written_ranges}")
+    # Tied weights may be stored in another order.
+    check_same_values("weights", dict(sorted(first.program.state_dict.items())), dict(sorted(second.program.state_dict.items())))
     values = 0
     for which, flat_inputs in torch.load(inputs).items():
         structure_a, values_a = first.run(flat_inputs)

@@ -86,7 +86,7 @@ class RoundTrip:
             row.verified = int(found[1])
         if done.returncode != 0:
             row.error = f"argosy opt: exit status {done.returncode}\n{output}"
-        elif row.verified != row.nodes:
+        elif row.verified < row.nodes:  # more, where casts make promotion explicit
             row.error = f"argosy opt: verified {row.verified} of {row.nodes} nodes\n{output}"
         elif not back.exists():
             row.error = f"argosy opt: {back.name} was not written\n{output}"

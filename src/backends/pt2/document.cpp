@@ -140,7 +140,7 @@ Result<Pt2Document> build_pt2_document(const Program& program, const Pt2WriteOpt
     return fail(ErrorCode::kInvalidInput, format("{} is not a file name", quoted(options.path.string())));
   if (program.components.empty()) return fail(ErrorCode::kInvalidInput, "the program has no component to write");
   auto add_text = [&](std::string_view name, std::string text) {
-    document.entries.push_back({root + std::string(name), std::move(text), nullptr});
+    document.entries.push_back({format("{}{}", root, name), std::move(text), nullptr});
   };
   add_text(kPt2FormatEntry, "pt2");
   add_text(kPt2ByteOrderEntry, "little");

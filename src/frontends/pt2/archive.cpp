@@ -66,13 +66,13 @@ Result<Program> read_pt2(const ZipReader& zip, const Pt2ReadOptions& options) {
     return fail(ErrorCode::kCorruptFile, "not an archive of torch.export.save: it has no entry archive_format",
                 "torch.jit and torch.save files are not read: export the model with torch.export");
   }
-  ARGOSY_TRY_STATUS(check_marker(zip, *root + std::string(kPt2FormatEntry), "pt2", true));
-  ARGOSY_TRY_STATUS(check_marker(zip, *root + std::string(kPt2VersionEntry), "0", true));
-  ARGOSY_TRY_STATUS(check_marker(zip, *root + std::string(kPt2ByteOrderEntry), "little", false));
+  ARGOSY_TRY_STATUS(check_marker(zip, format("{}{}", *root, kPt2FormatEntry), "pt2", true));
+  ARGOSY_TRY_STATUS(check_marker(zip, format("{}{}", *root, kPt2VersionEntry), "0", true));
+  ARGOSY_TRY_STATUS(check_marker(zip, format("{}{}", *root, kPt2ByteOrderEntry), "little", false));
 
   Program program;
   Pt2Weights weights(zip, *root);
-  std::string folder = *root + std::string(kPt2Models);
+  std::string folder = format("{}{}", *root, kPt2Models);
   for (const ZipEntry& entry : zip.entries()) {
     constexpr std::string_view kJson = ".json";
     if (!entry.name.starts_with(folder) || !entry.name.ends_with(kJson)) continue;

@@ -19,91 +19,89 @@ struct GraphText {
   std::string schema_version = R"({"major": 8, "minor": 20})";
 
   static std::string size(int64_t number) { return format(R"({{"as_int": {}}})", number); }
+  /// A size {"as_expr": …} of that srepr text.
+  static std::string expression(std::string_view srepr, std::string_view hint = "null") {
+    return format(R"({{"as_expr": {{"expr_str": "{}", "hint": {}}}}})", srepr, hint);
+  }
   static std::string symbol(std::string_view name) {
-    return format(R"({{"as_expr": {{"expr_str": "Symbol('{}', positive=True, integer=True)", "hint": {
-    {"as_int" : 3}}
+    return expression(format("Symbol('{}', positive=True, integer=True)", name), R"({"as_int": 3})");
   }
-}
-}
-})",
-                  name);
-}
-/// dtype: the number of the JSON (7: f32, 5: i64, 12: bool, 13: bf16). Row-major.
-static std::string tensor(std::string_view name, int dtype, const std::vector<std::string>& sizes,
-                          const std::vector<std::string>& strides) {
-  return format(
-      R"("{}": {{"dtype": {}, "sizes": [{}], "requires_grad": false, "device": {{"type": "cpu", "index": null}}, )"
-      R"("strides": [{}], "storage_offset": {{"as_int": 0}}, "layout": 7}})",
-      name, dtype, join(sizes, ", "), join(strides, ", "));
-}
-static std::string tensor(std::string_view name, int dtype, const std::vector<int64_t>& shape) {
-  std::vector<std::string> sizes, strides(shape.size());
-  int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = size(stride);
-    stride *= shape[i];
+  /// dtype: the number of the JSON (7: f32, 5: i64, 12: bool, 13: bf16). Row-major.
+  static std::string tensor(std::string_view name, int dtype, const std::vector<std::string>& sizes,
+                            const std::vector<std::string>& strides) {
+    return format(
+        R"("{}": {{"dtype": {}, "sizes": [{}], "requires_grad": false, "device": {{"type": "cpu", "index": null}}, )"
+        R"("strides": [{}], "storage_offset": {{"as_int": 0}}, "layout": 7}})",
+        name, dtype, join(sizes, ", "), join(strides, ", "));
   }
-  for (int64_t dim : shape) sizes.push_back(size(dim));
-  return tensor(name, dtype, sizes, strides);
-}
-static std::string value(std::string_view name) { return format(R"({{"as_tensor": {{"name": "{}"}}}})", name); }
-static std::string argument(std::string_view name, std::string_view arg) {
-  return format(R"({{"name": "{}", "arg": {}, "kind": 1}})", name, arg);
-}
-static std::string node(std::string_view target, const std::vector<std::string>& arguments,
-                        const std::vector<std::string>& results, std::string_view metadata = "{}") {
-  return format(R"({{"target": "{}", "inputs": [{}], "outputs": [{}], "metadata": {}, "name": "n"}})", target,
-                join(arguments, ", "), join(results, ", "), metadata);
-}
+  static std::string tensor(std::string_view name, int dtype, const std::vector<int64_t>& shape) {
+    std::vector<std::string> sizes, strides(shape.size());
+    int64_t stride = 1;
+    for (size_t i = shape.size(); i-- > 0;) {
+      strides[i] = size(stride);
+      stride *= shape[i];
+    }
+    for (int64_t dim : shape) sizes.push_back(size(dim));
+    return tensor(name, dtype, sizes, strides);
+  }
+  static std::string value(std::string_view name) { return format(R"({{"as_tensor": {{"name": "{}"}}}})", name); }
+  static std::string argument(std::string_view name, std::string_view arg) {
+    return format(R"({{"name": "{}", "arg": {}, "kind": 1}})", name, arg);
+  }
+  static std::string node(std::string_view target, const std::vector<std::string>& arguments,
+                          const std::vector<std::string>& results, std::string_view metadata = "{}") {
+    return format(R"({{"target": "{}", "inputs": [{}], "outputs": [{}], "metadata": {}, "name": "n"}})", target,
+                  join(arguments, ", "), join(results, ", "), metadata);
+  }
 
-GraphText& add_input(std::string_view name, int dtype, const std::vector<int64_t>& shape) {
-  tensor_values.push_back(tensor(name, dtype, shape));
-  return add_declared_input(name);
-}
-GraphText& add_declared_input(std::string_view name) {
-  inputs.push_back(value(name));
-  input_specs.push_back(format(R"({{"user_input": {{"arg": {}}}}})", value(name)));
-  return *this;
-}
-GraphText& add_parameter(std::string_view name, std::string_view weight, int dtype, const std::vector<int64_t>& shape) {
-  tensor_values.push_back(tensor(name, dtype, shape));
-  inputs.push_back(value(name));
-  input_specs.push_back(
-      format(R"({{"parameter": {{"arg": {{"name": "{}"}}, "parameter_name": "{}"}}}})", name, weight));
-  return *this;
-}
-/// A node of one tensor.
-GraphText& add_node(std::string_view target, const std::vector<std::string>& arguments, std::string_view result,
-                    int dtype, const std::vector<int64_t>& shape) {
-  nodes.push_back(node(target, arguments, {value(result)}));
-  tensor_values.push_back(tensor(result, dtype, shape));
-  return *this;
-}
-GraphText& add_output(std::string_view name) {
-  outputs.push_back(value(name));
-  output_specs.push_back(format(R"({{"user_output": {{"arg": {}}}}})", value(name)));
-  return *this;
-}
+  GraphText& add_input(std::string_view name, int dtype, const std::vector<int64_t>& shape) {
+    tensor_values.push_back(tensor(name, dtype, shape));
+    return add_declared_input(name);
+  }
+  GraphText& add_declared_input(std::string_view name) {
+    inputs.push_back(value(name));
+    input_specs.push_back(format(R"({{"user_input": {{"arg": {}}}}})", value(name)));
+    return *this;
+  }
+  GraphText& add_parameter(std::string_view name, std::string_view weight, int dtype,
+                           const std::vector<int64_t>& shape) {
+    tensor_values.push_back(tensor(name, dtype, shape));
+    inputs.push_back(value(name));
+    input_specs.push_back(
+        format(R"({{"parameter": {{"arg": {{"name": "{}"}}, "parameter_name": "{}"}}}})", name, weight));
+    return *this;
+  }
+  /// A node of one tensor.
+  GraphText& add_node(std::string_view target, const std::vector<std::string>& arguments, std::string_view result,
+                      int dtype, const std::vector<int64_t>& shape) {
+    nodes.push_back(node(target, arguments, {value(result)}));
+    tensor_values.push_back(tensor(result, dtype, shape));
+    return *this;
+  }
+  GraphText& add_output(std::string_view name) {
+    outputs.push_back(value(name));
+    output_specs.push_back(format(R"({{"user_output": {{"arg": {}}}}})", value(name)));
+    return *this;
+  }
 
-std::string graph() const {
-  return format(
-      R"({{"inputs": [{}], "outputs": [{}], "nodes": [{}], "tensor_values": {{{}}}, "sym_int_values": {{{}}}, )"
-      R"("sym_bool_values": {{}}, "is_single_tensor_return": false, "custom_obj_values": {{}}, "sym_float_values": {{}}}})",
-      join(inputs, ", "), join(outputs, ", "), join(nodes, ", "), join(tensor_values, ", "),
-      join(sym_int_values, ", "));
-}
-std::string text() const {
-  return format(
-      R"({{"graph_module": {{"graph": {}, "signature": {{"input_specs": [{}], "output_specs": [{}]}}, )"
-      R"("module_call_graph": [{{"fqn": "", "signature": {{"inputs": [], "outputs": [], "in_spec": "in", "out_spec": "out", )"
-      R"("forward_arg_names": null}}}}], "metadata": {{}}, "treespec_namedtuple_fields": {{}}}}, "opset_version": {{"aten": 10}}, )"
-      R"("range_constraints": {{{}}}, "schema_version": {}, "verifiers": ["TRAINING"], "torch_version": "2.13.0", )"
-      R"("guards_code": [{}]}})",
-      graph(), join(input_specs, ", "), join(output_specs, ", "), join(ranges, ", "), schema_version,
-      join(guards, ", "));
-}
-}
-;
+  std::string graph() const {
+    return format(
+        R"({{"inputs": [{}], "outputs": [{}], "nodes": [{}], "tensor_values": {{{}}}, "sym_int_values": {{{}}}, )"
+        R"("sym_bool_values": {{}}, "is_single_tensor_return": false, "custom_obj_values": {{}}, "sym_float_values": {{}}}})",
+        join(inputs, ", "), join(outputs, ", "), join(nodes, ", "), join(tensor_values, ", "),
+        join(sym_int_values, ", "));
+  }
+  std::string text() const {
+    return format(
+        R"({{"graph_module": {{"graph": {}, "signature": {{"input_specs": [{}], "output_specs": [{}]}}, )"
+        R"("module_call_graph": [{{"fqn": "", "signature": {{"inputs": [], "outputs": [], "in_spec": "in", "out_spec": "out", )"
+        R"("forward_arg_names": null}}}}], "metadata": {{}}, "treespec_namedtuple_fields": {{}}}}, "opset_version": {{"aten": 10}}, )"
+        R"("range_constraints": {{{}}}, "schema_version": {}, "verifiers": ["TRAINING"], "torch_version": "2.13.0", )"
+        R"("guards_code": [{}]}})",
+        graph(), join(input_specs, ", "), join(output_specs, ", "), join(ranges, ", "), schema_version,
+        join(guards, ", "));
+  }
+};
 
 /// Schemas of the ops that tests call, as torch 2.13 prints them.
 inline SchemaLibrary test_schemas() {

@@ -33,6 +33,57 @@ std::string_view op_name_of_target(std::string_view target) {
   return target.starts_with(kOps) ? target.substr(kOps.size()) : target;
 }
 
+/// The types of one kind of values, by name. torch lists them in the order in which graphs define them, so that the
+/// next one asked for is mostly the next in the list; an index is made only when that fails.
+class ValueTable {
+ public:
+  Status open(const JsonField& graph, std::string_view key, bool is_required) {
+    key_ = key;
+    table_ = graph.view().find(key);
+    JsonField field = graph.member(key);
+    if (!field.is_valid() && !is_required) return {};
+    ARGOSY_TRY_STATUS(field.require_object());
+    next_ = table_.members().begin();
+    end_ = table_.members().end();
+    return {};
+  }
+
+  std::string_view key() const { return key_; }
+
+  Result<JsonView> find(const JsonField& graph, std::string_view name) {
+    if (!has_index_ && next_ != end_) {
+      auto [next_name, value] = *next_;
+      if (next_name == name) {
+        ++next_;
+        return value;
+      }
+    }
+    ARGOSY_TRY_STATUS(make_index(graph));
+    auto found = index_.find(name);
+    return found == index_.end() ? JsonView() : found->second;
+  }
+
+  /// Whether the name occurs; a table that contradicts itself holds every name.
+  bool contains(const JsonField& graph, std::string_view name) { return !make_index(graph) || index_.contains(name); }
+
+ private:
+  Status make_index(const JsonField& graph) {
+    if (has_index_) return {};
+    has_index_ = true;
+    index_.reserve(table_.is_object() ? table_.size() : 0);
+    for (auto [name, value] : table_.members()) {
+      if (!index_.emplace(name, value).second) return graph.member(key_).error(format("{} occurs twice", quoted(name)));
+    }
+    return {};
+  }
+
+  std::string_view key_;
+  JsonView table_;
+  JsonView::MemberIterator next_ = JsonView().members().begin(), end_ = JsonView().members().end();
+  bool has_index_ = false;
+  std::unordered_map<std::string_view, JsonView> index_;
+};
+
 // ---- one graph ---------------------------------------------------------------------------------------------------
 
 /// Reads one graph of the JSON; sub-graphs by recursion.
@@ -53,7 +104,7 @@ class GraphReader {
 
   Status read(std::span<const InputRole> roles) {
     ARGOSY_TRY_STATUS(json_.require_object());
-    ARGOSY_TRY_STATUS(index_values());
+    ARGOSY_TRY_STATUS(open_tables());
     ARGOSY_TRY_STATUS(depth_ == 0 ? read_entry_inputs(roles) : read_inputs());
     JsonField nodes = json_.member("nodes");
     ARGOSY_TRY_STATUS(nodes.require_array());
@@ -78,31 +129,19 @@ class GraphReader {
  private:
   // ---- names and types ----
 
-  Status index_values() {
-    struct Table {
-      std::string_view key;
-      std::unordered_map<std::string_view, JsonView>* values;
-    };
-    for (Table table : {Table{"tensor_values", &tensor_values_}, Table{"sym_int_values", &int_values_},
-                        Table{"sym_float_values", &float_values_}, Table{"sym_bool_values", &bool_values_}}) {
-      JsonField field = json_.member(table.key);
-      if (!field.is_valid() && table.key == "sym_float_values") continue;  // came with a later minor version
-      ARGOSY_TRY_STATUS(field.require_object());
-      table.values->reserve(field.view().size());
-      for (auto [name, value] : field.view().members()) {
-        if (!table.values->emplace(name, value).second) return field.error(format("{} occurs twice", quoted(name)));
-      }
-    }
-    scope_.by_name.reserve(tensor_values_.size() + int_values_.size());
-    return {};
+  Status open_tables() {
+    ARGOSY_TRY_STATUS(tensor_values_.open(json_, "tensor_values", true));
+    ARGOSY_TRY_STATUS(int_values_.open(json_, "sym_int_values", true));
+    ARGOSY_TRY_STATUS(bool_values_.open(json_, "sym_bool_values", true));
+    return float_values_.open(json_, "sym_float_values", false);  // came with a later minor version
   }
 
-  bool is_taken(const std::string& name) const {
-    return tensor_values_.contains(name) || int_values_.contains(name) || float_values_.contains(name) ||
-           bool_values_.contains(name) || graph_.find(name).has_value();
+  bool is_taken(const std::string& name) {
+    return graph_.find(name).has_value() || tensor_values_.contains(json_, name) || int_values_.contains(json_, name) ||
+           float_values_.contains(json_, name) || bool_values_.contains(json_, name);
   }
 
-  std::string unused_name(std::string name) const {
+  std::string unused_name(std::string name) {
     if (!is_taken(name)) return name;
     for (size_t number = 1;; ++number) {
       std::string candidate = format("{}_{}", name, number);
@@ -114,10 +153,10 @@ class GraphReader {
     JsonField field = tensor.member("name");
     ARGOSY_TRY(std::string_view name, field.string());
     ARGOSY_TRY_STATUS(check_new(field, name));
-    auto found = tensor_values_.find(name);
-    if (found == tensor_values_.end()) return field.error(format("tensor_values has no {}", quoted(name)));
-    JsonField values = json_.member("tensor_values");
-    JsonField meta = values.child(name, found->second);
+    ARGOSY_TRY(JsonView found, tensor_values_.find(json_, name));
+    if (!found.is_valid()) return field.error(format("tensor_values has no {}", quoted(name)));
+    JsonField values = json_.child("tensor_values", JsonView());
+    JsonField meta = values.child(name, found);
     ARGOSY_TRY(TensorType type, shared_.types_.tensor(meta));
     NewValue value{.name = std::string(name), .type = std::move(type)};
     ARGOSY_TRY(value.storage, companion_storage(name));
@@ -128,16 +167,13 @@ class GraphReader {
     JsonField field = symbolic.member("as_name");
     ARGOSY_TRY(std::string_view name, field.string());
     ARGOSY_TRY_STATUS(check_new(field, name));
-    const auto& table = kind == SymType::Kind::kInt     ? int_values_
+    ValueTable& table = kind == SymType::Kind::kInt     ? int_values_
                         : kind == SymType::Kind::kFloat ? float_values_
                                                         : bool_values_;
-    std::string_view key = kind == SymType::Kind::kInt     ? "sym_int_values"
-                           : kind == SymType::Kind::kFloat ? "sym_float_values"
-                                                           : "sym_bool_values";
-    auto found = table.find(name);
-    if (found == table.end()) return field.error(format("{} has no {}", key, quoted(name)));
-    JsonField values = json_.member(key);
-    JsonField number = values.child(name, found->second);
+    ARGOSY_TRY(JsonView found, table.find(json_, name));
+    if (!found.is_valid()) return field.error(format("{} has no {}", table.key(), quoted(name)));
+    JsonField values = json_.child(table.key(), JsonView());
+    JsonField number = values.child(name, found);
     ARGOSY_TRY(SymType type, shared_.types_.number(kind, number));
     return NewValue{.name = std::string(name), .type = type};
   }
@@ -501,7 +537,7 @@ class GraphReader {
   Rewriter rewriter_;
   ArgumentReader arguments_;
   Promoter promoter_;
-  std::unordered_map<std::string_view, JsonView> tensor_values_, int_values_, float_values_, bool_values_;
+  ValueTable tensor_values_, int_values_, float_values_, bool_values_;
   std::unordered_map<std::string_view, StorageId> storages_by_name_;
   std::map<WeightId, bool> bound_;
   std::map<std::string, ValueId> number_values_;

@@ -128,7 +128,8 @@ Result<Pt2Weights::Payload> Pt2Weights::read_payload(std::string_view folder, st
   if (!std::ranges::is_sorted(*order)) payload.permutation = *order;
   std::optional<int64_t> skipped = storage_offset < 0 ? std::nullopt : packed_bytes(payload.dtype, storage_offset);
   std::optional<int64_t> end = skipped ? checked_add(*skipped, *bytes) : std::nullopt;
-  if (!end || static_cast<uint64_t>(*end) > entry->size) {
+  if (!end) return offset_field.error(format("offset {} is negative or overflows", storage_offset));
+  if (static_cast<uint64_t>(*end) > entry->size) {
     return meta.error(
         format("{} needs bytes beyond the {} of entry {}", quoted(name), entry->size, quoted(payload.entry)));
   }
