@@ -10,12 +10,18 @@
 namespace argosy::cli {
 namespace {
 
-const std::map<std::string, LogLevel> kLogLevels = {
-    {"error", LogLevel::kError}, {"warn", LogLevel::kWarn}, {"info", LogLevel::kInfo}, {"debug", LogLevel::kDebug}};
-const std::map<std::string, ProgressMode> kProgressModes = {{"auto", ProgressMode::kAuto},
-                                                            {"bar", ProgressMode::kBar},
-                                                            {"json", ProgressMode::kJson},
-                                                            {"off", ProgressMode::kOff}};
+void add_global(CLI::App& app, GlobalOptions& options) {
+  const std::map<std::string, LogLevel> levels = {
+      {"error", LogLevel::kError}, {"warn", LogLevel::kWarn}, {"info", LogLevel::kInfo}, {"debug", LogLevel::kDebug}};
+  app.add_option("--log-level", options.log_level, "error, warn (default), info or debug")
+      ->transform(CLI::CheckedTransformer(levels).description(""));
+  const std::map<std::string, ProgressMode> modes = {{"auto", ProgressMode::kAuto},
+                                                     {"bar", ProgressMode::kBar},
+                                                     {"json", ProgressMode::kJson},
+                                                     {"off", ProgressMode::kOff}};
+  app.add_option("--progress", options.progress, "auto (default), bar, json (one object a line) or off")
+      ->transform(CLI::CheckedTransformer(modes).description(""));
+}
 
 void add_inspect(CLI::App& app, InspectOptions& options) {
   CLI::App* command =
@@ -91,10 +97,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   app.set_version_flag("--version", "argosy " + std::string(version()));
   app.require_subcommand(1);
   app.fallthrough();  // global flags may follow the subcommand
-  app.add_option("--log-level", result.global.log_level, "error, warn (default), info or debug")
-      ->transform(CLI::CheckedTransformer(kLogLevels).description(""));
-  app.add_option("--progress", result.global.progress, "auto (default), bar, json (one object a line) or off")
-      ->transform(CLI::CheckedTransformer(kProgressModes).description(""));
+  add_global(app, result.global);
   add_inspect(app, inspect);
   add_opt(app, opt);
   add_replay(app, replay);
