@@ -1,9 +1,33 @@
 """Argosy exports Hugging Face Transformers models to the formats of inference engines.
 
-This version reads checkpoints; see the ``argosy`` command for what else works today.
+Importing this package is cheap: what a name needs (the C++ core, torch, transformers) is imported when the name is first used.
 """
 
-from ._core import Checkpoint, TensorInfo, __version__, open_checkpoint
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
 from .errors import ExportError
 
-__all__ = ["Checkpoint", "ExportError", "TensorInfo", "__version__", "open_checkpoint"]
+#: Where each public name lives.
+_MODULES = {
+    "Checkpoint": "._core",
+    "TensorInfo": "._core",
+    "__version__": "._core",
+    "open_checkpoint": "._core",
+}
+
+__all__ = ["ExportError", *sorted(_MODULES)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULES[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
