@@ -1,0 +1,1 @@
+"""The observer: records real calls of a module and infers from them what an export needs."""
