@@ -1,0 +1,145 @@
+"""Which model class a configuration stands for."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ...errors import ExportError
+
+#: Tables of the auto classes, the most telling first: what a user of the family would load. The names are those of
+#: transformers' ``MODEL_FOR_<NAME>_MAPPING``; a table that this version of transformers lacks is passed over.
+_TABLES = (
+    "SPEECH_SEQ_2_SEQ",
+    "SEQ_TO_SEQ_CAUSAL_LM",
+    "IMAGE_TEXT_TO_TEXT",
+    "VISION_2_SEQ",
+    "MULTIMODAL_LM",
+    "CTC",
+    "RNNT",
+    "TDT",
+    "TEXT_TO_WAVEFORM",
+    "TEXT_TO_SPECTROGRAM",
+    "MASKED_LM",
+    "CAUSAL_LM",
+    "ZERO_SHOT_IMAGE_CLASSIFICATION",
+    "ZERO_SHOT_OBJECT_DETECTION",
+    "OBJECT_DETECTION",
+    "UNIVERSAL_SEGMENTATION",
+    "INSTANCE_SEGMENTATION",
+    "DEPTH_ESTIMATION",
+    "IMAGE_CLASSIFICATION",
+    "SEMANTIC_SEGMENTATION",
+    "VIDEO_CLASSIFICATION",
+    "MASK_GENERATION",
+    "AUDIO_CLASSIFICATION",
+    "AUDIO_TOKENIZATION",
+    "TIME_SERIES_PREDICTION",
+    "KEYPOINT_MATCHING",
+    "KEYPOINT_DETECTION",
+    "IMAGE_TO_IMAGE",
+    "SEQUENCE_CLASSIFICATION",
+    "PRETRAINING",
+    "BASE",
+    "BACKBONE",
+)
+
+#: Tasks as pipelines name them, each with the tables that answer it.
+_TASKS = {
+    "audio-classification": ("AUDIO_CLASSIFICATION",),
+    "automatic-speech-recognition": ("SPEECH_SEQ_2_SEQ", "CTC", "RNNT", "TDT"),
+    "depth-estimation": ("DEPTH_ESTIMATION",),
+    "feature-extraction": ("BASE",),
+    "fill-mask": ("MASKED_LM",),
+    "image-classification": ("IMAGE_CLASSIFICATION",),
+    "image-segmentation": ("UNIVERSAL_SEGMENTATION", "INSTANCE_SEGMENTATION", "SEMANTIC_SEGMENTATION"),
+    "image-text-to-text": ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "VISION_2_SEQ"),
+    "mask-generation": ("MASK_GENERATION",),
+    "object-detection": ("OBJECT_DETECTION",),
+    "question-answering": ("QUESTION_ANSWERING",),
+    "semantic-segmentation": ("SEMANTIC_SEGMENTATION",),
+    "summarization": ("SEQ_TO_SEQ_CAUSAL_LM",),
+    "text-classification": ("SEQUENCE_CLASSIFICATION",),
+    "text-generation": ("CAUSAL_LM", "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM"),
+    "text-to-audio": ("TEXT_TO_WAVEFORM", "TEXT_TO_SPECTROGRAM"),
+    "text2text-generation": ("SEQ_TO_SEQ_CAUSAL_LM",),
+    "token-classification": ("TOKEN_CLASSIFICATION",),
+    "translation": ("SEQ_TO_SEQ_CAUSAL_LM",),
+    "video-classification": ("VIDEO_CLASSIFICATION",),
+    "zero-shot-image-classification": ("ZERO_SHOT_IMAGE_CLASSIFICATION",),
+    "zero-shot-object-detection": ("ZERO_SHOT_OBJECT_DETECTION",),
+}
+
+#: Families whose auto tables say less than their users do. Each needs its reason.
+_CLASSES = {
+    # The tables name only the sub-models of Bark; its codec ends a chain of three of them.
+    "bark": "BarkFineModel",
+    # The composite needs `timm` for its vision tower and is in no table of causal models; a user of the text tower is.
+    "gemma3n_text": "Gemma3nForCausalLM",
+    # In no table but the base model's, which has no task.
+    "musicgen": "MusicgenForConditionalGeneration",
+    # Listed for pre-training only.
+    "layoutlmv3": "LayoutLMv3ForTokenClassification",
+    "lilt": "LiltForTokenClassification",
+    # Its masked-LM class is listed, its users decode with it: `is_decoder` decides below.
+}
+
+
+def model_class(config: Any, task: str | None = None) -> type:
+    """The class of ``config``: for ``task`` if one is given, else the first of ``config.architectures`` that exists,
+    else what the most telling auto class says. Raises ``ExportError`` (``not-found``) if nothing fits."""
+    if task is not None:
+        return _class_for_task(config, task)
+    return _class_by_architectures(config) or _class_by_tables(config, _TABLES) or _no_class(config, None)
+
+
+def _class_by_architectures(config: Any) -> type | None:
+    import transformers
+
+    for name in getattr(config, "architectures", None) or ():
+        found = getattr(transformers, name, None)
+        if found is not None and isinstance(config, getattr(found, "config_class", None) or ()):
+            return found
+    return None
+
+
+def _class_for_task(config: Any, task: str) -> type:
+    if task not in _TASKS:
+        raise ExportError(f"unknown task '{task}'", code="invalid-argument", hint=f"one of {', '.join(sorted(_TASKS))}")
+    fitting = {table: cls for table in _TASKS[task] if (cls := _class_by_tables(config, (table,))) is not None}
+    preferred = _class_by_architectures(config)
+    if preferred in fitting.values():
+        return preferred  # several classes may answer a task; the checkpoint was saved from this one
+    return next(iter(fitting.values()), None) or _no_class(config, task)
+
+
+def _class_by_tables(config: Any, tables: tuple[str, ...]) -> type | None:
+    import transformers
+
+    special = _CLASSES.get(getattr(config, "model_type", ""))
+    if special is not None and tables is _TABLES and hasattr(transformers, special):
+        return getattr(transformers, special)
+    if getattr(config, "is_decoder", False) is True and tables is _TABLES:
+        tables = tuple(table for table in tables if table != "MASKED_LM")
+    for table in tables:
+        mapping = _table(table)
+        if mapping is not None and type(config) in mapping:
+            found = mapping[type(config)]
+            return found[0] if isinstance(found, (list, tuple)) else found
+    return None
+
+
+@functools.cache
+def _table(name: str) -> Any:
+    from transformers.models.auto import modeling_auto
+
+    return getattr(modeling_auto, "MODEL_MAPPING" if name == "BASE" else f"MODEL_FOR_{name}_MAPPING", None)
+
+
+def _no_class(config: Any, task: str | None) -> type:
+    wanted = f" for task '{task}'" if task else ""
+    raise ExportError(
+        f"no model class{wanted} takes a configuration of type {type(config).__name__}",
+        code="not-found",
+        hint="name the class in 'architectures' of config.json, or leave the task out",
+    )

@@ -1,0 +1,90 @@
+"""Pixels, in the layouts that image processors make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .inputs import Request
+
+#: Pictures of models that do not say what size they take.
+_FREE_SIZES = ((64, 64), (64, 96))
+
+
+def add_images(request: Request) -> None:
+    """Adds images and what describes them, if the model takes any."""
+    if request.takes("pixel_values", "image_grid_thw"):
+        _add_flattened_grid(request)
+    elif request.takes("flattened_patches"):
+        _add_flattened_patches(request)
+    elif request.takes("pixel_values"):
+        _add_pixels(request)
+    elif request.takes("pixel_values_videos"):
+        _add_video(request)
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    if isinstance(value, dict):
+        return value["height"], value["width"]
+    if isinstance(value, (list, tuple)):
+        return (value[0], value[-1])
+    return value, value
+
+
+def channels(request: Request) -> int:
+    """Colours of a picture."""
+    value = request.find("num_channels", "in_channels", "in_chans", "num_image_channels", default=3)
+    return value if isinstance(value, int) else 3
+
+
+def image_size(request: Request) -> tuple[int, int]:
+    """Height and width of a picture, of the size that ``media`` asks for if the model is free to choose."""
+    fixed = request.find("image_size", "img_size")
+    if fixed is None:
+        return _FREE_SIZES[request.sizes.media]
+    return _pair(fixed)
+
+
+def _add_pixels(request: Request) -> None:
+    height, width = image_size(request)
+    batch, colours = request.sizes.batch, channels(request)
+    frames = request.find("num_frames")
+    shape: tuple[int, ...] = (batch, colours, height, width)
+    if isinstance(frames, int) and request.main == "pixel_values" and not request.takes("input_ids"):
+        shape = (batch, frames, colours, height, width)
+    request.inputs["pixel_values"] = request.normal(*shape)
+
+
+def _add_video(request: Request) -> None:
+    height, width = image_size(request)
+    frames = request.find("frames_per_clip", "num_frames", default=8)
+    request.inputs["pixel_values_videos"] = request.normal(
+        request.sizes.batch, frames, channels(request), height, width
+    )
+
+
+def _add_flattened_grid(request: Request) -> None:
+    """Qwen's layout: patches of all pictures one after another, and the grid of each."""
+    import torch
+
+    vision = getattr(request.config, "vision_config", request.config)
+    merge = getattr(vision, "spatial_merge_size", 1)
+    patch = getattr(vision, "patch_size", 14)
+    temporal = getattr(vision, "temporal_patch_size", 1)
+    height, width = ((2 * merge, 3 * merge), (4 * merge, 3 * merge))[request.sizes.media]
+    width_of_patch = channels(request) * temporal * patch * patch
+    request.inputs["pixel_values"] = request.normal(request.sizes.batch * height * width, width_of_patch)
+    request.inputs["image_grid_thw"] = torch.tensor([[1, height, width]]).expand(request.sizes.batch, 3).clone()
+
+
+def _add_flattened_patches(request: Request) -> None:
+    """Pix2Struct's layout: each patch begins with its row and column."""
+    import torch
+
+    vision = getattr(request.config, "vision_config", request.config)
+    rows, columns = ((3, 4), (4, 5))[request.sizes.media]
+    row = torch.arange(rows).repeat_interleave(columns) + 1
+    column = torch.arange(columns).repeat(rows) + 1
+    patches = request.normal(request.sizes.batch, rows * columns, channels(request) * vision.patch_size**2)
+    places = torch.stack([row, column], dim=-1).float().expand(request.sizes.batch, -1, -1)
+    request.inputs["flattened_patches"] = torch.cat([places, patches], dim=-1)
+    request.inputs["attention_mask"] = torch.ones(request.sizes.batch, rows * columns)

@@ -1,0 +1,94 @@
+"""Small pictures: image and patch sizes of a tree of configurations, kept consistent."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+#: A plain vision transformer sees this many patches a side, of this many pixels a side.
+GRID = 8
+PATCH = 4
+#: Pictures of models that halve the resolution from stage to stage.
+STAGED_IMAGE = 64
+
+
+def shrink_pictures(tree: dict[str, Any], nested: list[dict[str, Any]]) -> None:
+    """Rewrites sizes of pictures in ``tree`` and in every configuration nested in it (``nested``, which includes it)."""
+    scales: list[tuple[int, int]] = []  # old and new sizes of whole pictures
+    grids: list[tuple[int, int]] = []  # old and new patches a side
+    for config in nested:
+        _shrink_one(config, scales, grids)
+    if not scales:
+        return
+    old_image, new_image = scales[0]
+    for config in nested:
+        _shrink_dependent(config, old_image, new_image, grids)
+
+
+def _side(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, (list, tuple)) and value and all(isinstance(v, int) for v in value):
+        return value[0]
+    return None
+
+
+def _like(value: Any, side: int) -> Any:
+    return side if isinstance(value, int) else [side] * len(value)
+
+
+def _shrink_one(config: dict[str, Any], scales: list[tuple[int, int]], grids: list[tuple[int, int]]) -> None:
+    staged = any(name in config for name in ("depths", "blocks_per_stage", "num_block_repeats", "patch_stride"))
+    patch = _side(config.get("patch_size")) if not staged else None
+    new_patch = patch
+    if patch is not None and patch >= 8:
+        new_patch = PATCH
+        config["patch_size"] = _like(config["patch_size"], PATCH)
+        window = config.get("window_size")
+        if isinstance(window, int) and window > 2 * patch and window % patch == 0:
+            config["window_size"] = 4 * PATCH  # in pixels, as in Qwen2.5-VL
+        stride = config.get("encoder_stride")
+        if stride == patch:
+            config["encoder_stride"] = PATCH
+    for name in ("image_size", "img_size", "input_size", "spec_size"):
+        image = _side(config.get(name))
+        if image is None or image < 96:
+            continue
+        new = GRID * new_patch if patch is not None and patch >= 8 else STAGED_IMAGE
+        config[name] = _like(config[name], new)
+        scales.append((image, new))
+        if patch is not None and new_patch is not None:
+            grids.append((image // patch, new // new_patch))
+    window = config.get("window_size")
+    if isinstance(window, int) and 4 < window <= 16:
+        config["window_size"] = 4
+    elif isinstance(window, int) and window > 16 and "patch_size" not in config:
+        config["window_size"] = 8
+
+
+def _shrink_dependent(config: dict[str, Any], old_image: int, new_image: int, grids: list[tuple[int, int]]) -> None:
+    pinpoints = config.get("image_grid_pinpoints")
+    if isinstance(pinpoints, list):
+        config["image_grid_pinpoints"] = [
+            [max(1, round(v / old_image)) * new_image for v in pair] for pair in pinpoints
+        ]
+    if isinstance(config.get("image_embedding_size"), int) and grids:
+        config["image_embedding_size"] = grids[0][1]
+    sizes = config.get("backbone_feature_sizes")
+    if isinstance(sizes, list):
+        config["backbone_feature_sizes"] = [[v * new_image // old_image for v in pair] for pair in sizes]
+    for name in (
+        "mm_tokens_per_image",
+        "image_seq_length",
+        "num_image_tokens",
+        "image_seq_len",
+        "vision_soft_tokens_per_image",
+    ):
+        count = config.get(name)
+        if not isinstance(count, int) or not grids:
+            continue
+        old_grid, new_grid = grids[0]
+        pooled = max(1, round(old_grid / math.sqrt(count)))
+        config[name] = max(1, new_grid // pooled) ** 2

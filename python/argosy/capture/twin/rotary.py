@@ -1,0 +1,66 @@
+"""Rotary scaling that is consistent with small heads and switches at a length that a test can reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: Where dynamic and long rotary embeddings change, in tokens.
+LIMIT = 24
+POSITIONS = 128
+
+
+def shrink_rotary(config: dict[str, Any], old: dict[str, Any], head_dim: int | None, old_head_dim: int | None) -> None:
+    """Rewrites rotary parameters of one configuration; ``old`` is the same before anything was rewritten."""
+    for name in ("rope_parameters", "rope_scaling"):
+        value = config.get(name)
+        if not isinstance(value, dict):
+            continue
+        parts = [v for v in value.values() if isinstance(v, dict)] or [value]
+        for part in parts:
+            _shrink_parameters(part, config, head_dim)
+        kinds = {part.get("rope_type", part.get("type", "default")) for part in parts}
+        _shrink_limits(config, old, parts, kinds)
+    dim = config.get("rotary_dim")
+    if isinstance(dim, int) and head_dim and old_head_dim:
+        config["rotary_dim"] = max(2, 2 * (head_dim * dim // old_head_dim // 2))
+
+
+def _shrink_parameters(part: dict[str, Any], config: dict[str, Any], head_dim: int | None) -> None:
+    if head_dim is None:
+        return
+    partial = part.get("partial_rotary_factor", config.get("partial_rotary_factor")) or 1.0
+    half = max(1, int(head_dim * partial) // 2)
+    section = part.get("mrope_section")
+    if section:
+        part["mrope_section"] = _apportion(section, half)
+    for name in ("short_factor", "long_factor"):
+        factors = part.get(name)
+        if isinstance(factors, list) and factors:
+            part[name] = [factors[i * len(factors) // half] for i in range(half)]
+
+
+def _apportion(section: list[int], total: int) -> list[int]:
+    """Splits ``total`` in the proportions of ``section``, at least one each."""
+    new = [max(1, value * total // sum(section)) for value in section]
+    order = sorted(range(len(section)), key=lambda i: -section[i])
+    while sum(new) < total:
+        new[order[sum(new) % len(order)]] += 1
+    while sum(new) > total and max(new) > 1:
+        new[new.index(max(new))] -= 1
+    return new
+
+
+def _shrink_limits(config: dict[str, Any], old: dict[str, Any], parts: list[dict[str, Any]], kinds: set[str]) -> None:
+    longest = old.get("max_position_embeddings")
+    for part in parts:
+        original = part.get("original_max_position_embeddings") or old.get("original_max_position_embeddings")
+        if not isinstance(original, int):
+            continue
+        if "original_max_position_embeddings" in part:
+            part["original_max_position_embeddings"] = LIMIT
+        if isinstance(longest, int):
+            config["max_position_embeddings"] = max(64, min(LIMIT * longest // original, 1024))
+    if isinstance(old.get("original_max_position_embeddings"), int):
+        config["original_max_position_embeddings"] = LIMIT
+    if "dynamic" in kinds:
+        config["max_position_embeddings"] = LIMIT  # here this is the length at which the base changes

@@ -1,0 +1,111 @@
+"""A small configuration of the same architecture."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from .layers import shrink_layers
+from .pictures import shrink_pictures
+from .rotary import shrink_rotary
+from .special import adjust, prepare
+from .tokens import TokenIds, is_vocabulary, shrink_tokens
+from .widths import Widths, attention_names, hidden_size, shrink_widths
+
+#: A configuration whose numbers are all at most these is small already.
+_SMALL_WIDTH = 512
+_SMALL_LAYERS = 8
+_SMALL_VOCABULARY = 4096
+_SMALL_IMAGE = 96
+_LABELS = 5
+
+
+def shrink(config: Any) -> Any:
+    """A configuration of the same class with small widths and few layers: every kind of layer is kept, the ratio of
+    query to key heads as far as small numbers allow, windows and rotary limits come within reach of short samples.
+    A configuration that is small already comes back equal. ``config`` itself is left alone."""
+    tree = copy.deepcopy(config.to_dict())
+    if is_small(tree):
+        return copy.deepcopy(config)
+    tree = shrink_tree(tree)
+    small = type(config).from_dict(tree)
+    small.architectures = copy.copy(getattr(config, "architectures", None))
+    return small
+
+
+def is_small(tree: dict[str, Any]) -> bool:
+    """Whether a model of this configuration (as a dictionary) is cheap to build and run as it is."""
+    for config in nested_configs(tree):
+        width = hidden_size(config)
+        layers = [
+            v
+            for n, v in config.items()
+            if n
+            in ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "depth", "encoder_layers", "decoder_layers")
+        ]
+        if width is not None and width > _SMALL_WIDTH:
+            return False
+        if any(isinstance(v, int) and v > _SMALL_LAYERS for v in layers):
+            return False
+        if any(is_vocabulary(n) and isinstance(v, int) and v > _SMALL_VOCABULARY for n, v in config.items()):
+            return False
+        image = config.get("image_size")
+        if isinstance(image, int) and image > _SMALL_IMAGE:
+            return False
+        if width is None and any(
+            n in config for n in ("depths", "hidden_sizes", "num_block_repeats", "depth_multiplier")
+        ):
+            return max(config.get("hidden_sizes") or [_SMALL_WIDTH + 1]) <= _SMALL_WIDTH
+    return True
+
+
+def shrink_tree(tree: dict[str, Any]) -> dict[str, Any]:
+    """The same as ``shrink`` for a configuration as a dictionary; the result is a new dictionary."""
+    tree = copy.deepcopy(tree)
+    prepare(tree)
+    configs = nested_configs(tree)
+    widths = Widths(configs)
+    ids = TokenIds(configs)
+    shrink_pictures(tree, configs)
+    for config in configs:
+        old = copy.deepcopy(config)
+        shrink_layers(config)
+        shrink_widths(config, widths)
+        shrink_tokens(config, ids)
+        shrink_rotary(config, old, _head_dim(config), _head_dim(old))
+        _shrink_labels(config)
+        for name in ("quantization_config", "stage_names", "_out_features", "out_features", "transformers_version"):
+            config.pop(name, None)  # follow from the rest, or belong to the weights
+        for name in ("dtype", "torch_dtype"):
+            if config.get(name) is not None:
+                config[name] = "float32"
+    adjust(tree)
+    return tree
+
+
+def nested_configs(tree: dict[str, Any]) -> list[dict[str, Any]]:
+    """``tree`` and every configuration inside it, outermost first."""
+    found = [tree]
+    for name, value in tree.items():
+        if isinstance(value, dict) and ("model_type" in value or name.endswith("_config")):
+            found += nested_configs(value)
+    return found
+
+
+def _head_dim(config: dict[str, Any]) -> int | None:
+    for name in ("qk_rope_head_dim", "head_dim", "kv_channels"):
+        if isinstance(config.get(name), int):
+            return config[name]
+    heads = next((config[n] for n, _ in attention_names(config)), None)
+    width = hidden_size(config)
+    return width // heads if width and heads else None
+
+
+def _shrink_labels(config: dict[str, Any]) -> None:
+    labels = config.get("id2label")
+    if isinstance(labels, dict) and len(labels) > _LABELS:
+        kept = dict(list(labels.items())[:_LABELS])
+        config["id2label"] = kept
+        config["label2id"] = {label: int(id_) for id_, label in kept.items()}
+    if isinstance(config.get("num_labels"), int):
+        config["num_labels"] = min(config["num_labels"], _LABELS)

@@ -1,0 +1,161 @@
+"""Tokens: ordinary ones, padding, placeholders for images and audio, and what goes along with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .inputs import Request, nested
+from .placeholders import placeholders
+from .tokens import is_token
+
+#: Ordinary tokens are taken from the first ids of the vocabulary that mean nothing special.
+_ORDINARY = 80
+
+
+def add_text(request: Request) -> None:
+    """Adds token ids and what depends on them, if the model takes any."""
+    if request.takes("input_ids") and not _is_decoder_only_of_media(request):
+        _add_tokens(request)
+    if request.takes("decoder_input_ids") and _needs_decoder_tokens(request):
+        request.inputs["decoder_input_ids"] = _decoder_tokens(request)
+
+
+def _is_decoder_only_of_media(request: Request) -> bool:
+    """Speech models take ids beside their main input only for other uses."""
+    return (
+        request.main in ("input_values", "input_features", "pixel_values", "flattened_patches")
+        and not request.takes("inputs_embeds")
+        and request.main in request.inputs
+    )
+
+
+def _needs_decoder_tokens(request: Request) -> bool:
+    return (
+        bool(getattr(request.config, "is_encoder_decoder", False))
+        or request.main != "decoder_input_ids"
+        and bool(request.inputs)
+    )
+
+
+def special_tokens(config: Any) -> set[int]:
+    """Ids that mean something to the model."""
+    found: set[int] = set()
+    for part in nested(config):
+        for name, value in vars(part).items():
+            if is_token(name):
+                values = value if isinstance(value, (list, tuple)) else [value]
+                found |= {v for v in values if isinstance(v, int)}
+    return found
+
+
+def ordinary_tokens(request: Request, rows: int, columns: int, vocabulary: int | None = None) -> Any:
+    """Ids of plain words."""
+    import torch
+
+    vocabulary = vocabulary or text_vocabulary(request)
+    special = special_tokens(request.config)
+    ids = [i for i in range(3, vocabulary) if i not in special][:_ORDINARY] or list(range(vocabulary))
+    chosen = torch.randint(len(ids), (rows, columns), generator=request.generator)
+    return torch.tensor(ids)[chosen]
+
+
+def text_vocabulary(request: Request) -> int:
+    """Rows of the token embedding."""
+    config = request.config
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    for part in (text, *nested(config)):
+        for name in ("vocab_size", "input_vocab_size", "encoder_vocab_size"):
+            value = getattr(part, name, None)
+            if isinstance(value, int):
+                return value
+    return 128
+
+
+def padding_token(config: Any) -> int:
+    """The id that fills rows up."""
+    for part in nested(config):
+        for name in ("pad_token_id", "eos_token_id"):
+            value = getattr(part, name, None)
+            value = value[0] if isinstance(value, (list, tuple)) and value else value
+            if isinstance(value, int) and value >= 0:
+                return value
+    return 0
+
+
+def _add_tokens(request: Request) -> None:
+    import torch
+
+    sizes = request.sizes
+    ids = ordinary_tokens(request, sizes.batch, max(1, sizes.sequence))
+    ids = _with_placeholders(request, ids)
+    mask = torch.ones_like(ids)
+    padding = min(sizes.padding, sizes.sequence - 1)
+    if padding > 0:
+        # the row keeps its placeholders: it loses words at its end and gains padding at its start
+        row = torch.cat([torch.full((padding,), padding_token(request.config)), ids[0, : ids.shape[1] - padding]])
+        ids[0], mask[0, :padding] = row, 0
+    request.inputs["input_ids"] = ids
+    if request.takes("attention_mask"):
+        request.inputs["attention_mask"] = mask
+    _add_companions(request, ids)
+
+
+def _with_placeholders(request: Request, ids: Any) -> Any:
+    """Puts what stands for images and audio after the first word."""
+    import torch
+
+    runs = placeholders(request)
+    if not runs:
+        return ids
+    run = torch.tensor(runs).expand(ids.shape[0], -1)
+    return torch.cat([ids[:, :1], run, ids[:, 1:]], dim=1)
+
+
+def _add_companions(request: Request, ids: Any) -> None:
+    import torch
+
+    types = getattr(request.config, "type_vocab_size", None)
+    if request.takes("token_type_ids") and isinstance(types, int) and types > 1 and not request.model.can_generate():
+        second = torch.arange(ids.shape[1]) >= (ids.shape[1] + 1) // 2
+        request.inputs["token_type_ids"] = second.long().expand_as(ids).clone()
+    if request.takes("bbox"):
+        limit = request.find("max_2d_position_embeddings", default=128) // 2
+        corners = torch.randint(0, limit, (*ids.shape, 2), generator=request.generator)
+        extents = torch.randint(1, limit, (*ids.shape, 2), generator=request.generator)
+        request.inputs["bbox"] = torch.cat([corners, corners + extents - 1], dim=-1)
+    if request.takes("mm_token_type_ids"):
+        request.inputs["mm_token_type_ids"] = _media_types(request, ids)
+
+
+def _media_types(request: Request, ids: Any) -> Any:
+    """0 for words, 1 for images, 2 for videos, as processors mark them."""
+    import torch
+
+    kinds = torch.zeros_like(ids)
+    for number, names in ((1, ("image_token_id", "image_token_index")), (2, ("video_token_id", "video_token_index"))):
+        token = request.find(*names)
+        if isinstance(token, int):
+            kinds[ids == token] = number
+    return kinds
+
+
+def start_token(model: Any) -> int:
+    """The id that a decoder begins with; ``generate`` puts it first if it isn't there."""
+    for source in (getattr(model, "generation_config", None), *nested(model.config)):
+        for name in ("decoder_start_token_id", "bos_token_id"):
+            value = getattr(source, name, None)
+            if isinstance(value, int):
+                return value
+    return padding_token(model.config)
+
+
+def _decoder_tokens(request: Request) -> Any:
+    sizes = request.sizes
+    config = request.config
+    decoder = getattr(config, "decoder", None) or config
+    vocabulary = getattr(config, "decoder_vocab_size", None) or getattr(decoder, "vocab_size", None)
+    ids = ordinary_tokens(request, sizes.batch, max(1, sizes.decoder_sequence), vocabulary)
+    start = start_token(request.model)
+    if 0 <= start < (vocabulary or text_vocabulary(request)):
+        ids[:, 0] = start
+    return ids
