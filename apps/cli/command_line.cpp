@@ -50,6 +50,9 @@ void add_opt(CLI::App& app, OptOptions& options) {
   command->add_option("--repro-dir", options.repro_dir,
                       "Where a failing pass leaves its reproducer (default: <output or input>.repro)");
   command->add_option("--schemas", options.schemas, "File of op schemas, for .pt2 archives");
+  command->add_option("--checkpoint", options.checkpoint,
+                      "Gives the program its weights: a folder or .safetensors file");
+  command->add_option("--plan", options.plan, "How weights come from the checkpoint (default: by their names)");
   command->add_option("--golden", options.golden, "Run golden files instead of an input");
   command->add_flag("--update-golden", options.update_golden, "Rewrite golden files that differ");
 }
@@ -57,6 +60,15 @@ void add_opt(CLI::App& app, OptOptions& options) {
 void add_replay(CLI::App& app, ReplayOptions& options) {
   CLI::App* command = app.add_subcommand("replay", "Rerun the reproducer that a failing pass left");
   command->add_option("folder", options.folder, "The .repro folder")->required();
+}
+
+void add_weights(CLI::App& app, WeightsOptions& options) {
+  CLI::App* command = app.add_subcommand("weights", "Write a model's weights under the model's own names");
+  command->add_option("--model", options.model, "The checkpoint: a folder, an index or a .safetensors file")
+      ->required();
+  command->add_option("--plan", options.plan, "How weights come from the checkpoint (argosy.capture.weight_plan)")
+      ->required();
+  command->add_option("-o,--output", options.output, "The .safetensors file to write")->required();
 }
 
 void add_doctor(CLI::App& app, DoctorOptions& options) {
@@ -71,6 +83,7 @@ void check(const OptOptions& options) {
   if (!options.golden.empty() && !options.input.empty()) {
     throw CLI::ValidationError("--golden", "takes the place of an input, " + options.input + " was given too");
   }
+  if (!options.plan.empty() && options.checkpoint.empty()) throw CLI::RequiredError("--checkpoint, for --plan");
   if (options.golden.empty() && options.input.empty()) throw CLI::RequiredError("input");
 }
 
@@ -91,6 +104,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   InspectOptions inspect;
   OptOptions opt;
   ReplayOptions replay;
+  WeightsOptions weights;
   DoctorOptions doctor;
 
   CLI::App app("Argosy exports Hugging Face Transformers models to the formats of inference engines.", "argosy");
@@ -101,6 +115,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   add_inspect(app, inspect);
   add_opt(app, opt);
   add_replay(app, replay);
+  add_weights(app, weights);
   add_doctor(app, doctor);
 
   try {
@@ -115,6 +130,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   if (app.got_subcommand("inspect")) result.command = std::move(inspect);
   if (app.got_subcommand("opt")) result.command = std::move(opt);
   if (app.got_subcommand("replay")) result.command = std::move(replay);
+  if (app.got_subcommand("weights")) result.command = std::move(weights);
   if (app.got_subcommand("doctor")) result.command = doctor;
   return result;
 }

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "commands.h"
+#include "driver/attach_weights.h"
 #include "driver/read_input.h"
 #include "driver/reproducer.h"
 #include "driver/run_passes.h"
@@ -200,6 +201,9 @@ Status opt(const OptOptions& options, const Environment& environment, Terminal& 
   if (!options.output.empty() && !is_stdout(options)) ARGOSY_TRY_STATUS(check_output(options.output));
   if (!options.dump_dir.empty()) ARGOSY_TRY_STATUS(make_folder(options.dump_dir));
   ARGOSY_TRY(InputProgram input, read(options, environment, diagnostics));
+  if (!options.checkpoint.empty()) {
+    ARGOSY_TRY_STATUS(attach_weights(input.program, options.checkpoint, options.plan));
+  }
   size_t node_count = count_nodes(input.program);
   PassContext context{diagnostics};
   ARGOSY_TRY([[maybe_unused]] bool has_changed, verify_and_run(pipeline, input.program, context, observer.hooks()));

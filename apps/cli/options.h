@@ -39,6 +39,8 @@ struct OptOptions {
   std::string dump_dir;
   std::string repro_dir;
   std::string schemas;
+  std::string checkpoint;  // gives the program its weights; empty: none
+  std::string plan;        // how they come from the checkpoint; empty: by their names
   std::vector<std::string> golden;
   bool update_golden = false;
   bool verify_each = false;
@@ -51,11 +53,17 @@ struct ReplayOptions {
   std::string folder;
 };
 
+struct WeightsOptions {
+  std::string model;  // a folder, an index or a .safetensors file
+  std::string plan;
+  std::string output;
+};
+
 struct DoctorOptions {
   bool json = false;
 };
 
-using CommandOptions = std::variant<InspectOptions, OptOptions, ReplayOptions, DoctorOptions>;
+using CommandOptions = std::variant<InspectOptions, OptOptions, ReplayOptions, WeightsOptions, DoctorOptions>;
 
 /// Exit codes of the program.
 enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2 };

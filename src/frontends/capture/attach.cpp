@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "base/text.h"
@@ -8,6 +10,9 @@ namespace {
 
 constexpr size_t kMaxNamed = 10;
 
+/// The tensor for a weight's name; null if there is none.
+using Lookup = std::function<Result<TensorSourcePtr>(const std::string&)>;
+
 bool is_shape_only(const Weight& weight) { return weight.source->recipe().starts_with("shape_only("); }
 
 std::string shape_text(std::span<const int64_t> shape) {
@@ -16,30 +21,26 @@ std::string shape_text(std::span<const int64_t> shape) {
   return format("[{}]", join(dims, ", "));
 }
 
-}  // namespace
-
-Status attach(Program& program, const Checkpoint& checkpoint) {
+Status attach_by(Program& program, const Lookup& lookup) {
   std::vector<TensorSourcePtr> sources(program.weights.size());
   std::vector<std::string> missing;
   for (size_t i = 0; i < program.weights.size(); ++i) {
     const Weight& weight = program.weights[i];
     if (!is_shape_only(weight)) continue;
-    const CheckpointTensor* tensor = checkpoint.find(weight.name);
-    if (tensor == nullptr) {
+    ARGOSY_TRY(sources[i], lookup(weight.name));
+    if (sources[i] == nullptr) {
       // Tied weights are stored once, under one of their names; the earlier weight was looked up before.
-      TensorSourcePtr tied = weight.tied_to.is_valid() ? sources[weight.tied_to.index] : nullptr;
-      if (tied == nullptr) missing.push_back(weight.name);
-      sources[i] = std::move(tied);
+      if (weight.tied_to.is_valid()) sources[i] = sources[weight.tied_to.index];
+      if (sources[i] == nullptr) missing.push_back(weight.name);
       continue;
     }
-    if (tensor->shape != weight.shape) {
+    if (!std::ranges::equal(sources[i]->shape(), weight.shape)) {
       return fail(ErrorCode::kInvalidInput,
                   format("weight {} has shape {} in the program and {} in the checkpoint", quoted(weight.name),
-                         shape_text(weight.shape), shape_text(tensor->shape)),
+                         shape_text(weight.shape), shape_text(sources[i]->shape())),
                   "capture the model again with the configuration of this checkpoint");
     }
-    ARGOSY_TRY(sources[i], checkpoint.tensor(weight.name));
-    if (tensor->dtype != weight.dtype) {
+    if (sources[i]->dtype() != weight.dtype) {
       ARGOSY_TRY(sources[i], converted(std::move(sources[i]), weight.dtype));
     }
   }
@@ -54,6 +55,23 @@ Status attach(Program& program, const Checkpoint& checkpoint) {
     if (sources[i] != nullptr) program.weights[i].source = std::move(sources[i]);
   }
   return {};
+}
+
+}  // namespace
+
+Status attach(Program& program, const Checkpoint& checkpoint) {
+  return attach_by(program, [&](const std::string& name) -> Result<TensorSourcePtr> {
+    if (checkpoint.find(name) == nullptr) return nullptr;
+    return checkpoint.tensor(name);
+  });
+}
+
+Status attach(Program& program, const WeightPlan& plan, const Checkpoint& checkpoint) {
+  ARGOSY_TRY(std::vector<TensorSourcePtr> sources, plan.sources(checkpoint));
+  return attach_by(program, [&](const std::string& name) -> Result<TensorSourcePtr> {
+    const PlannedWeight* weight = plan.find(name);
+    return weight == nullptr ? nullptr : sources[static_cast<size_t>(weight - plan.weights().data())];
+  });
 }
 
 }  // namespace argosy

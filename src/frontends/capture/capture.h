@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/result.h"
+#include "frontends/capture/weight_plan.h"
 #include "io/checkpoint.h"
 #include "io/zip.h"
 #include "ir/program.h"
@@ -24,5 +25,7 @@ bool is_capture(const ZipReader& zip);
 /// where that differs. A weight that the checkpoint lacks gets what the weight it is tied to has. Names every weight
 /// that is missing or has another shape, and changes nothing then.
 Status attach(Program& program, const Checkpoint& checkpoint);
+/// The same with the weights that the plan makes of the checkpoint's tensors. What the plan lists as missing is.
+Status attach(Program& program, const WeightPlan& plan, const Checkpoint& checkpoint);
 
 }  // namespace argosy

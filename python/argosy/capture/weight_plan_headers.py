@@ -1,0 +1,137 @@
+"""What a checkpoint holds, from the headers of its safetensors files: names, dtypes and shapes, never tensors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from ..errors import ExportError
+
+#: The safetensors name of a dtype, torch's, and the one that plans and captures use.
+_DTYPES = (
+    ("BOOL", torch.bool, "bool"),
+    ("U8", torch.uint8, "u8"),
+    ("I8", torch.int8, "i8"),
+    ("U16", torch.uint16, "u16"),
+    ("I16", torch.int16, "i16"),
+    ("U32", torch.uint32, "u32"),
+    ("I32", torch.int32, "i32"),
+    ("U64", torch.uint64, "u64"),
+    ("I64", torch.int64, "i64"),
+    ("F16", torch.float16, "f16"),
+    ("BF16", torch.bfloat16, "bf16"),
+    ("F32", torch.float32, "f32"),
+    ("F64", torch.float64, "f64"),
+    ("C64", torch.complex64, "c64"),
+    ("F8_E4M3", torch.float8_e4m3fn, "f8e4m3fn"),
+    ("F8_E5M2", torch.float8_e5m2, "f8e5m2"),
+    ("F8_E8M0", torch.float8_e8m0fnu, "f8e8m0fnu"),
+)
+_BY_SAFETENSORS_NAME = {name: dtype for name, dtype, _ in _DTYPES}
+_TEXTS = {dtype: text for _, dtype, text in _DTYPES}
+
+#: The format's own limit of a header.
+_MAX_HEADER = 100_000_000
+
+
+@dataclass(frozen=True)
+class HeaderTensor:
+    """One tensor of a checkpoint, as its header states it."""
+
+    name: str
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+
+
+def dtype_text(dtype: torch.dtype) -> str:
+    """``"bf16"`` and the like: how plans name dtypes."""
+    if dtype not in _TEXTS:
+        raise ExportError(f"no name for the dtype {dtype}", code="unsupported-feature", hint="convert the tensor first")
+    return _TEXTS[dtype]
+
+
+def read_checkpoint_headers(folder: Path) -> list[HeaderTensor]:
+    """The tensors of the checkpoint in a folder, sorted by the bytes of their names.
+
+    Files are chosen as C++ and transformers choose them: ``model.safetensors``, else the shards of the only index, else
+    the only ``*.safetensors``.
+    """
+    tensors: dict[str, HeaderTensor] = {}
+    for path in _files(folder):
+        for tensor in _read_header(path):
+            if tensor.name in tensors:
+                raise _corrupt(path, f"tensor {tensor.name!r} is in an earlier file too")
+            tensors[tensor.name] = tensor
+    return [tensors[name] for name in sorted(tensors, key=str.encode)]
+
+
+def headers_hash(tensors: Sequence[HeaderTensor]) -> str:
+    """SHA-256 (hex) of names, dtypes and shapes: which checkpoints a plan is for."""
+    lines = (f"{t.name}\t{dtype_text(t.dtype)}\t{','.join(map(str, t.shape))}\n" for t in tensors)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _files(folder: Path) -> list[Path]:
+    single = folder / "model.safetensors"
+    if single.exists():
+        return [single]
+    indices = sorted(folder.glob("*.safetensors.index.json"))
+    if len(indices) == 1:
+        return _shards(indices[0])
+    files = sorted(folder.glob("*.safetensors"))
+    if not indices and len(files) == 1:
+        return files
+    if indices or files:
+        raise ExportError(
+            f"{folder} holds several checkpoints: {', '.join(p.name for p in indices or files)}",
+            code="invalid-input",
+            hint="keep one of them in the folder",
+        )
+    raise ExportError(
+        f"there is no safetensors checkpoint in {folder}",
+        code="not-found",
+        hint="give a folder with model.safetensors, or with shards and their index; convert .bin files first",
+    )
+
+
+def _shards(index: Path) -> list[Path]:
+    try:
+        shards = sorted(set(json.loads(index.read_text())["weight_map"].values()))
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise _corrupt(index, f"not an index of shards ({error})") from error
+    for shard in shards:
+        if not isinstance(shard, str) or Path(shard).is_absolute() or ".." in Path(shard).parts:
+            raise _corrupt(index, f"{shard!r} is not a file of this folder")
+    return [index.parent / shard for shard in shards]
+
+
+def _read_header(path: Path) -> Iterator[HeaderTensor]:
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if length > _MAX_HEADER:
+                raise _corrupt(path, f"a header of {length} bytes")
+            header = json.loads(file.read(length))
+    except OSError as error:
+        raise ExportError(f"cannot read {path}: {error.strerror}", code="io", hint="check the path") from error
+    except ValueError as error:
+        raise _corrupt(path, f"the header is not JSON ({error})") from error
+    for name, fields in header.items():
+        if name == "__metadata__":
+            continue
+        try:
+            dtype, shape = fields["dtype"], tuple(int(dim) for dim in fields["shape"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise _corrupt(path, f"tensor {name!r} has no dtype or shape") from error
+        if dtype not in _BY_SAFETENSORS_NAME:
+            raise ExportError(f"{path}: tensor {name!r} has dtype {dtype}", code="unsupported-feature")
+        yield HeaderTensor(name, _BY_SAFETENSORS_NAME[dtype], shape)
+
+
+def _corrupt(path: Path, what: str) -> ExportError:
+    return ExportError(f"{path}: {what}", code="corrupt-file", hint="download the file again")

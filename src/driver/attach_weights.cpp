@@ -1,0 +1,14 @@
+#include "driver/attach_weights.h"
+
+#include "frontends/capture/capture.h"
+
+namespace argosy {
+
+Status attach_weights(Program& program, const std::filesystem::path& checkpoint, const std::filesystem::path& plan) {
+  ARGOSY_TRY(Checkpoint tensors, Checkpoint::open(checkpoint));
+  if (plan.empty()) return attach(program, tensors);
+  ARGOSY_TRY(WeightPlan recipes, WeightPlan::read(plan));
+  return attach(program, recipes, tensors);
+}
+
+}  // namespace argosy
