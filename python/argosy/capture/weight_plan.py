@@ -19,6 +19,8 @@ from typing import Any
 import torch
 
 from ..errors import ExportError
+from .twin import model_class
+from .twin.build import narrowed
 from .weight_plan_headers import dtype_text, headers_hash, read_checkpoint_headers
 from .weight_plan_loading import LoadedModel, checkpoint_dtype, load_recipes
 from .weight_plan_recipe import RecipeTensor, steps_of
@@ -49,14 +51,14 @@ def make_weight_plan(
     config = AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code)
     tensors = read_checkpoint_headers(folder)
     chosen = checkpoint_dtype(config, tensors) if dtype == "auto" else _named_dtype(dtype)
-    model_class = _model_class(config, task)
-    loaded = load_recipes(model_class, config, tensors, chosen)
+    cls = model_class(config, task)
+    loaded = load_recipes(cls, narrowed(config, cls), tensors, chosen)
     weights, missing = _weights(loaded)
     return {
         "format": FORMAT,
         "version": VERSION,
         "versions": {name: importlib.metadata.version(name) for name in ("torch", "transformers")},
-        "model_class": model_class.__name__,
+        "model_class": cls.__name__,
         "task": task,
         "dtype": dtype_text(chosen),
         "checkpoint_hash": headers_hash(tensors),
@@ -92,20 +94,12 @@ def write_weight_plan(plan: dict[str, Any], path: str | os.PathLike[str]) -> Non
         Path(temporary).unlink(missing_ok=True)
 
 
-def _model_class(config: Any, task: str | None) -> type:
-    try:
-        from .twin import model_class
-    except ImportError:
-        import transformers
-
-        return getattr(transformers, config.architectures[0])
-    return model_class(config, task)
-
-
 def _named_dtype(name: str) -> torch.dtype:
     dtype = getattr(torch, name, None)
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-        raise ExportError(f"{name!r} is not a dtype for weights", code="invalid-input", hint="auto, float32, bfloat16, …")
+        raise ExportError(
+            f"{name!r} is not a dtype for weights", code="invalid-input", hint="auto, float32, bfloat16, …"
+        )
     return dtype
 
 
