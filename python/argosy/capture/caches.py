@@ -1,0 +1,69 @@
+"""Caches as a graph wants them: full length in every layer, and with a past of zero tokens when there is none."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import Any
+
+import torch
+
+
+def full_length_cache(model: torch.nn.Module) -> Any | None:
+    """An empty cache for ``model`` whose sliding layers keep every token, or None where the model must make its own.
+
+    A sliding layer counts its tokens in a Python int, which a trace would freeze; the window itself is in the mask, so a
+    layer that forgets nothing computes the same.
+    """
+    try:
+        from transformers.cache_utils import DynamicCache, DynamicLayer, EncoderDecoderCache
+    except ImportError:
+        return None
+    config = model.config
+    if "config" not in inspect.signature(DynamicCache.__init__).parameters:
+        return None
+    cache = DynamicCache(config=config.get_text_config(decoder=True))
+    cache.layers = [_without_window(layer, DynamicLayer) for layer in cache.layers]
+    if config.is_encoder_decoder:
+        return EncoderDecoderCache(cache, DynamicCache())
+    return cache
+
+
+def _without_window(layer: Any, full_layer: type) -> Any:
+    if not getattr(layer, "is_sliding", False):
+        return layer
+    if not hasattr(layer, "conv_states"):
+        return full_layer()
+    from transformers.cache_utils import LinearAttentionAndFullAttentionLayer
+
+    return LinearAttentionAndFullAttentionLayer(number_of_states=layer.number_of_states)
+
+
+def emptied(cache: Any) -> Any:
+    """``cache`` with a past of zero tokens: keys and values of length 0, other states zero; cross attention stays."""
+    if isinstance(cache, torch.Tensor):
+        return torch.zeros_like(cache)
+    if isinstance(cache, dict):
+        return {key: emptied(item) for key, item in cache.items()}
+    if isinstance(cache, (list, tuple)):
+        return type(cache)(emptied(item) for item in cache)
+    if not hasattr(cache, "__dict__") or isinstance(cache, type):
+        return cache
+    result = copy.copy(cache)
+    for name, part in vars(cache).items():
+        if name == "cross_attention_cache":
+            continue
+        if name in ("keys", "values") and isinstance(part, torch.Tensor):
+            result.__dict__[name] = part.narrow(-2, 0, 0).contiguous()
+        elif name in ("layers", "self_attention_cache") or isinstance(part, (torch.Tensor, dict)):
+            result.__dict__[name] = emptied(part)
+    return result
+
+
+def on_cpu(value: Any) -> Any:
+    """``value`` with every tensor on meta replaced by one on the CPU whose memory is never touched."""
+    from .structures import flatten
+
+    leaves, structure = flatten(value)
+    tensors = [torch.empty(tensor.shape, dtype=tensor.dtype) if tensor.is_meta else tensor for _, tensor in leaves]
+    return structure.rebuild(iter(tensors))

@@ -1,0 +1,197 @@
+"""The components of a model: which parts become graphs, what each is called with, and how it runs.
+
+A component works on any instance of the model: the twin, whose calls are observed and compared, and the full-size model on
+the meta device, of which only shapes matter.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .caches import emptied, full_length_cache
+
+Inputs = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of one call. ``padding`` is the number of left-padded tokens in the first row; ``media`` picks one of two sizes."""
+
+    batch: int = 2
+    sequence: int = 19
+    past: int = 23
+    padding: int = 3
+    media: int = 0
+
+
+@dataclass(frozen=True)
+class Component:
+    """One graph of a model."""
+
+    name: str
+    #: makes the inputs of a call, structured as the model takes them (caches are objects)
+    inputs: Callable[[torch.nn.Module, Shape], Inputs]
+    #: runs the component: (model, the model's own forward, inputs) to outputs by name
+    run: Callable[[torch.nn.Module, Callable, Inputs], dict[str, Any]]
+    #: what eager computes for a shape, by other means than ``run`` where there are any; by default ``run`` itself
+    reference: Callable[[torch.nn.Module, Shape], dict[str, Any]] | None = None
+    #: sizes that a shape gives names to
+    symbols: Callable[[Shape], dict[str, int]] = lambda shape: {"batch": shape.batch, "sequence": shape.sequence}
+    #: the argument that holds a cache
+    cache: str | None = None
+
+
+def find_components(model: torch.nn.Module) -> list[Component]:
+    """The components of ``model`` (a twin), found by what the model can do, not by which it is."""
+    from .twin import Sizes, sample_inputs
+
+    inputs = sample_inputs(model, Sizes())
+    if not _generates(model):
+        return [single_forward(model)]
+    if model.config.is_encoder_decoder:
+        from .seq2seq import encoder_and_decoder
+
+        return encoder_and_decoder(model)
+    if any(_is_media(name) for name in inputs):
+        from .multimodal import multimodal_components
+
+        return multimodal_components(model)
+    cache = cache_argument(model, inputs)
+    return [decode(model, cache)] if cache else [single_forward(model)]
+
+
+def _generates(model: torch.nn.Module) -> bool:
+    return bool(getattr(model, "can_generate", lambda: False)())
+
+
+def _is_media(name: str) -> bool:
+    return any(word in name for word in ("pixel", "image", "video", "audio", "input_features", "input_values"))
+
+
+def parameters_of(function: Callable) -> list[str]:
+    return [name for name, parameter in inspect.signature(function).parameters.items()
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)]  # fmt: skip
+
+
+def output_dict(output: Any) -> dict[str, Any]:
+    """A model's output by name, without what is None."""
+    if isinstance(output, torch.Tensor):
+        return {"output": output}
+    if isinstance(output, (tuple, list)):
+        return {f"output_{i}": item for i, item in enumerate(output) if item is not None}
+    return {name: item for name, item in output.items() if item is not None}
+
+
+def call_flags(forward: Callable, **flags: Any) -> dict[str, Any]:
+    """Those of ``flags`` that ``forward`` takes."""
+    known = inspect.signature(forward).parameters
+    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+    return {name: value for name, value in flags.items() if name in known or (open_ended and name in ("use_cache", "return_dict"))}
+
+
+def cache_argument(model: torch.nn.Module, inputs: Inputs) -> str | None:
+    """The argument of forward through which a model takes back a state that it returned."""
+    with torch.no_grad():
+        output = model(**inputs, **call_flags(model.forward, use_cache=True, return_dict=True))
+    if not isinstance(output, dict):
+        return None
+    from .structures import named_leaves
+
+    takes = set(parameters_of(model.forward)) - set(inputs)
+    for name, item in output.items():
+        if name in takes and item is not None and named_leaves({name: item}):
+            return name
+    return None
+
+
+# ---- one call, no state -------------------------------------------------------------------------------------------
+
+
+def single_forward(model: torch.nn.Module) -> Component:
+    from .twin import Sizes, sample_inputs
+
+    def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+        sizes = Sizes(batch=shape.batch, sequence=shape.sequence, padding=min(shape.padding, shape.sequence - 1),
+                      decoder_sequence=shape.past + 1, media=shape.media)  # fmt: skip
+        return sample_inputs(model, sizes)
+
+    def run(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
+        return output_dict(forward(**inputs, **call_flags(forward, use_cache=False, return_dict=True)))
+
+    def symbols(shape: Shape) -> dict[str, int]:
+        return {"batch": shape.batch, "sequence": shape.sequence, "decoder_sequence": shape.past + 1}
+
+    return Component("model", inputs, run, symbols=symbols)
+
+
+# ---- new tokens on a past ------------------------------------------------------------------------------------------
+
+
+def decode(model: torch.nn.Module, cache: str) -> Component:
+    """Any number of new tokens on any past: one graph serves prompts and single steps."""
+    takes = parameters_of(model.forward)
+
+    def tokens(model: torch.nn.Module, shape: Shape) -> Inputs:
+        from .twin import Sizes, sample_inputs
+
+        total = shape.past + shape.sequence
+        sizes = Sizes(batch=shape.batch, sequence=total, padding=min(shape.padding, total - 1), media=shape.media)
+        inputs = sample_inputs(model, sizes)
+        if "attention_mask" in takes and "attention_mask" not in inputs:
+            inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+        if "position_ids" in takes and "attention_mask" in inputs:
+            inputs["position_ids"] = positions(inputs["attention_mask"])
+        return to_device(inputs, model)
+
+    def prefix(inputs: Inputs, length: int) -> Inputs:
+        return {name: value[:, :length].contiguous() for name, value in inputs.items()}
+
+    def suffix(inputs: Inputs, start: int) -> Inputs:
+        return {name: value if name == "attention_mask" else value[:, start:].contiguous() for name, value in inputs.items()}
+
+    def filled(model: torch.nn.Module, inputs: Inputs) -> tuple[Any, Any]:
+        start = full_length_cache(model) if cache in ("past_key_values", "cache_params") else None
+        given = {} if start is None else {cache: start}
+        with torch.no_grad():
+            output = model(**inputs, **given, **call_flags(model.forward, use_cache=True, return_dict=True))
+        return output, output[cache]
+
+    def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+        everything = tokens(model, shape)
+        _, state = filled(model, prefix(everything, max(shape.past, 1)))
+        if shape.past == 0:
+            state = emptied(state)
+        return {**suffix(everything, shape.past), cache: state}
+
+    def run(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
+        output = output_dict(forward(**inputs, **call_flags(forward, use_cache=True, return_dict=True)))
+        return {("present" if name == cache else name): value for name, value in output.items()}
+
+    def reference(model: torch.nn.Module, shape: Shape) -> dict[str, Any]:
+        """All tokens at once, without a past: what the split into past and new tokens must not change."""
+        output, state = filled(model, tokens(model, shape))
+        output = output_dict(output)
+        output.pop(cache)
+        sequences = {name: value[:, shape.past :] for name, value in output.items() if isinstance(value, torch.Tensor)}
+        return {**sequences, "present": state}
+
+    def symbols(shape: Shape) -> dict[str, int]:
+        return {"batch": shape.batch, "sequence": shape.sequence, "past_sequence": shape.past,
+                "total_sequence": shape.past + shape.sequence}  # fmt: skip
+
+    return Component("decode", inputs, run, reference, symbols, cache)
+
+
+def positions(mask: torch.Tensor) -> torch.Tensor:
+    """Position ids of left-padded rows, as generation makes them."""
+    return (mask.long().cumsum(-1) - 1).clamp(min=0)
+
+
+def to_device(inputs: Inputs, model: torch.nn.Module) -> Inputs:
+    device = next(iter(model.parameters())).device
+    return {name: value.to(device) if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}

@@ -1,0 +1,61 @@
+"""Names and ranges of the axes that vary, found by comparing calls of different sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from .components import Component, Shape
+from .structures import named_leaves
+
+
+@dataclass
+class Dims:
+    #: for each input the name of each axis that varies: {"input_ids": {0: "batch", 1: "sequence"}}
+    names: dict[str, dict[int, str]] = field(default_factory=dict)
+    #: smallest and largest size of each name; None is no bound
+    ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    #: names that are sums of others: {"total_sequence": ("past_sequence", "sequence")}
+    sums: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+#: Sizes that differ from each other in every call, and in every sum of two.
+OBSERVED_SHAPES = (Shape(2, 19, 23, 3, 0), Shape(3, 21, 26, 2, 1), Shape(4, 17, 31, 1, 0))
+SUMS = {"total_sequence": ("past_sequence", "sequence")}
+
+
+def observe_dims(component: Component, model: torch.nn.Module, shapes: tuple[Shape, ...] = OBSERVED_SHAPES) -> Dims:
+    """Runs the component's input maker at several shapes and names what varies."""
+    calls, symbols = [], []
+    for shape in shapes:
+        leaves = named_leaves(component.inputs(model, shape))
+        calls.append({name: tuple(tensor.shape) for name, tensor in leaves.items()})
+        symbols.append(component.symbols(shape))
+    return infer_dims(calls, symbols)
+
+
+def infer_dims(calls: list[dict[str, tuple[int, ...]]], symbols: list[dict[str, int]]) -> Dims:
+    """``calls`` are shapes by input; ``symbols`` what the sizes of each call were called by who chose them."""
+    dims = Dims()
+    others: dict[tuple[int, ...], str] = {}
+    for name, shape in calls[0].items():
+        sizes = [call.get(name) for call in calls]
+        if any(size is None or len(size) != len(shape) for size in sizes):
+            continue
+        for axis in range(len(shape)):
+            seen = tuple(size[axis] for size in sizes)
+            if len(set(seen)) == 1:
+                continue
+            known = next((key for key in symbols[0] if tuple(each[key] for each in symbols) == seen), None)
+            found = known or others.setdefault(seen, f"{name}.{axis}")
+            dims.names.setdefault(name, {})[axis] = found
+    used = {found for axes in dims.names.values() for found in axes.values()}
+    dims.sums = {name: parts for name, parts in SUMS.items() if name in used}
+    dims.ranges = {name: (0 if name.startswith("past") else 1, None) for name in sorted(used)}
+    return dims
+
+
+def axes_by(dims: Dims, choose: Callable[[str], bool]) -> list[tuple[str, int]]:
+    return [(name, axis) for name, axes in dims.names.items() for axis, found in axes.items() if choose(found)]

@@ -1,0 +1,88 @@
+"""Building a model without its weights: parameters are fake, buffers that no checkpoint holds are real.
+
+The steps are those of ``from_pretrained``: build on the meta device, make the non-persistent buffers real, let the model's
+own initialisation fill these, tie weights. A parameter never has memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+
+@contextlib.contextmanager
+def on_meta() -> Iterator[None]:
+    """What is created inside has shapes only."""
+    try:
+        from transformers.initialization import meta_device_safe_creation_ops
+    except ImportError:  # before transformers 5
+        meta_device_safe_creation_ops = contextlib.nullcontext
+    with torch.device("meta"), meta_device_safe_creation_ops(), torch.no_grad():
+        yield
+
+
+def build_on_meta(model_class: type, config, dtype: torch.dtype | None = None) -> torch.nn.Module:
+    """The whole model on the meta device, in ``dtype`` or the configuration's."""
+    dtype = dtype or getattr(config, "dtype", None) or getattr(config, "torch_dtype", None) or torch.float32
+    if isinstance(dtype, str):
+        dtype = getattr(torch, dtype)
+    with on_meta():
+        model = model_class._from_config(config, dtype=dtype)
+    return model.eval().requires_grad_(False)
+
+
+def give_real_buffers(model: torch.nn.Module) -> None:
+    """Makes the non-persistent buffers of a model on meta real, with the values that its initialisation gives them."""
+    for name, buffer in _non_persistent_buffers(model):
+        owner, _, attribute = name.rpartition(".")
+        model.get_submodule(owner)._buffers[attribute] = torch.empty_like(buffer, device="cpu")
+    marked = []
+    for name in model.state_dict():
+        tensor = _tensor_of(model, name)
+        tensor._is_hf_initialized = True
+        marked.append(tensor)
+    with torch.no_grad():
+        model.initialize_weights()
+        model.tie_weights()
+    for tensor in marked:
+        del tensor._is_hf_initialized
+
+
+def _non_persistent_buffers(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
+    persistent = model.state_dict().keys()
+    return [(name, buffer) for name, buffer in model.named_buffers() if name not in persistent]
+
+
+def _tensor_of(model: torch.nn.Module, name: str) -> torch.Tensor:
+    owner, _, attribute = name.rpartition(".")
+    return getattr(model.get_submodule(owner), attribute)
+
+
+def give_fake_weights(model: torch.nn.Module) -> FakeTensorMode:
+    """Replaces parameters and buffers that are still on meta by fake CPU tensors; tied ones stay one tensor."""
+    mode = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
+    fakes: dict[int, torch.Tensor] = {}
+    originals = []  # kept alive, so that ids stay unique
+
+    def fake(tensor: torch.Tensor) -> torch.Tensor:
+        with mode:
+            return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
+
+    for module in model.modules():
+        for name, parameter in module._parameters.items():
+            if parameter is None:
+                continue
+            originals.append(parameter)
+            if id(parameter) not in fakes:
+                fakes[id(parameter)] = torch.nn.Parameter(fake(parameter), requires_grad=False)
+            module._parameters[name] = fakes[id(parameter)]
+        for name, buffer in module._buffers.items():
+            if buffer is not None and buffer.device.type == "meta":
+                originals.append(buffer)
+                fakes.setdefault(id(buffer), fake(buffer))
+                module._buffers[name] = fakes[id(buffer)]
+    return mode
