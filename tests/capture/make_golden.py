@@ -1,6 +1,6 @@
 """Writes the golden capture of format version 1: a small model with a cache, a condition and two components.
 
-    python tests/capture/make_golden.py tests/capture/version_1.capture
+    PYTHONPATH=python python tests/capture/make_golden.py tests/capture/version_1.capture
 
 Run it only for a new format version: the golden file of a released version never changes.
 """
@@ -8,10 +8,10 @@ Run it only for a new format version: the golden file of a released version neve
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import torch
-from write_capture import Component, write_capture
+
+from argosy.capture.writer import GraphEntry, Manifest, write_capture
 
 
 class Encoder(torch.nn.Module):
@@ -38,7 +38,7 @@ class Decoder(torch.nn.Module):
         return torch.cond(logits.sum() > 0, lambda x: x.relu(), lambda x: x - 1, (logits,))
 
 
-def components() -> list[Component]:
+def components() -> list[GraphEntry]:
     torch.manual_seed(0)
     batch, sequence = torch.export.Dim("batch", max=64), torch.export.Dim("sequence", max=512)
     encoder = torch.export.export(
@@ -52,13 +52,17 @@ def components() -> list[Component]:
     ranges = {"batch": (1, 64), "sequence": (1, 512)}
     both = {0: "batch", 1: "sequence"}
     return [
-        Component("encoder", encoder, {"tokens": both, "mask": both}, ranges, ["hidden"]),
-        Component("decoder", decoder, {"hidden": {0: "batch", 2: "sequence"}, "cache": {0: "batch"}}, ranges, ["logits"],
+        GraphEntry("encoder", encoder, {"tokens": both, "mask": both}, ranges, ["hidden"]),
+        GraphEntry("decoder", decoder, {"hidden": {0: "batch", 2: "sequence"}, "cache": {0: "batch"}}, ranges, ["logits"],
                   cache={"inputs": ["cache"]}),
     ]  # fmt: skip
 
 
 if __name__ == "__main__":
-    write_capture(Path(sys.argv[1]), components(), model_class="Golden", task="text-generation",
-                  configuration={"hidden_size": 4, "vocab_size": 16},
-                  wiring=[{"from": "encoder.hidden", "to": "decoder.hidden"}])  # fmt: skip
+    manifest = Manifest(
+        model_class="Golden",
+        task="text-generation",
+        configuration={"hidden_size": 4, "vocab_size": 16},
+        wiring=[{"from": "encoder.hidden", "to": "decoder.hidden"}],
+    )
+    write_capture(sys.argv[1], components(), manifest)

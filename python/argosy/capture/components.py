@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -46,8 +46,9 @@ class Component:
     cache: str | None = None
 
 
-def find_components(model: torch.nn.Module) -> list[Component]:
-    """The components of ``model`` (a twin), found by what the model can do, not by which it is."""
+def find_components(model: torch.nn.Module, *, prefill: bool = False) -> list[Component]:
+    """The components of ``model`` (a twin), found by what the model can do, not by which it is. ``prefill`` asks for a
+    graph of its own for prompts without a past, which engines that know only ``decode`` do not need."""
     from .twin import Sizes, sample_inputs
 
     inputs = sample_inputs(model, Sizes())
@@ -62,7 +63,10 @@ def find_components(model: torch.nn.Module) -> list[Component]:
 
         return multimodal_components(model)
     cache = cache_argument(model, inputs)
-    return [decode(model, cache)] if cache else [single_forward(model)]
+    if cache is None:
+        return [single_forward(model)]
+    found = [decode(model, cache)]
+    return [without_past(found[0]), *found] if prefill else found
 
 
 def _generates(model: torch.nn.Module) -> bool:
@@ -91,7 +95,11 @@ def call_flags(forward: Callable, **flags: Any) -> dict[str, Any]:
     """Those of ``flags`` that ``forward`` takes."""
     known = inspect.signature(forward).parameters
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
-    return {name: value for name, value in flags.items() if name in known or (open_ended and name in ("use_cache", "return_dict"))}
+    return {
+        name: value
+        for name, value in flags.items()
+        if name in known or (open_ended and name in ("use_cache", "return_dict"))
+    }
 
 
 def cache_argument(model: torch.nn.Module, inputs: Inputs) -> str | None:
@@ -152,7 +160,9 @@ def decode(model: torch.nn.Module, cache: str) -> Component:
         return {name: value[:, :length].contiguous() for name, value in inputs.items()}
 
     def suffix(inputs: Inputs, start: int) -> Inputs:
-        return {name: value if name == "attention_mask" else value[:, start:].contiguous() for name, value in inputs.items()}
+        return {
+            name: value if name == "attention_mask" else value[:, start:].contiguous() for name, value in inputs.items()
+        }
 
     def filled(model: torch.nn.Module, inputs: Inputs) -> tuple[Any, Any]:
         start = full_length_cache(model) if cache in ("past_key_values", "cache_params") else None
@@ -185,6 +195,23 @@ def decode(model: torch.nn.Module, cache: str) -> Component:
                 "total_sequence": shape.past + shape.sequence}  # fmt: skip
 
     return Component("decode", inputs, run, reference, symbols, cache)
+
+
+def without_past(decode: Component) -> Component:
+    """``decode`` for prompts only: the same outputs, and no cache among the inputs."""
+
+    def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+        made = decode.inputs(model, replace(shape, past=0))
+        return {name: value for name, value in made.items() if name != decode.cache}
+
+    def run(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
+        start = full_length_cache(model) if decode.cache in ("past_key_values", "cache_params") else None
+        return decode.run(model, forward, inputs if start is None else {**inputs, decode.cache: start})
+
+    def reference(model: torch.nn.Module, shape: Shape) -> dict[str, Any]:
+        return decode.reference(model, replace(shape, past=0))
+
+    return Component("prefill", inputs, run, reference)
 
 
 def positions(mask: torch.Tensor) -> torch.Tensor:

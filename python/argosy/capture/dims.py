@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 
+from ..errors import ExportError
 from .components import Component, Shape
 from .structures import named_leaves
 
@@ -57,5 +57,29 @@ def infer_dims(calls: list[dict[str, tuple[int, ...]]], symbols: list[dict[str, 
     return dims
 
 
-def axes_by(dims: Dims, choose: Callable[[str], bool]) -> list[tuple[str, int]]:
-    return [(name, axis) for name, axes in dims.names.items() for axis, found in axes.items() if choose(found)]
+def parse_shape(text: str) -> dict[str, tuple[int, int | None]]:
+    """``batch=1,sequence=1..2048,past_sequence=0..`` as ranges by name."""
+    ranges = {}
+    for part in filter(None, (item.strip() for item in text.split(","))):
+        name, equals, value = part.partition("=")
+        low, dots, high = value.partition("..")
+        try:
+            first = int(low)
+            last = first if not dots else int(high) if high else None
+        except ValueError:
+            equals = ""
+        if not equals or not name or (last is not None and last < first) or first < 0:
+            raise ExportError(f"'{part}' is not a range of a dim", code="usage", hint="write batch=1 or sequence=1..2048")
+        ranges[name.strip()] = (first, last)
+    return ranges
+
+
+def narrowed(dims: Dims, limits: dict[str, tuple[int, int | None]]) -> Dims:
+    """``dims`` within ``limits``; a dim with one size left is no longer dynamic in the capture's interface."""
+    ranges = dict(dims.ranges)
+    for name in ranges.keys() & limits.keys():
+        low, high = ranges[name]
+        wanted_low, wanted_high = limits[name]
+        bounds = [bound for bound in (high, wanted_high) if bound is not None]
+        ranges[name] = (max(low, wanted_low), min(bounds, default=None))
+    return Dims(dims.names, ranges, dims.sums)

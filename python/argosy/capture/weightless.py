@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 @contextlib.contextmanager
@@ -40,16 +41,11 @@ def give_real_buffers(model: torch.nn.Module) -> None:
     for name, buffer in _non_persistent_buffers(model):
         owner, _, attribute = name.rpartition(".")
         model.get_submodule(owner)._buffers[attribute] = torch.empty_like(buffer, device="cpu")
-    marked = []
     for name in model.state_dict():
-        tensor = _tensor_of(model, name)
-        tensor._is_hf_initialized = True
-        marked.append(tensor)
+        _tensor_of(model, name)._is_hf_initialized = True  # nothing to initialise: a checkpoint holds it
     with torch.no_grad():
         model.initialize_weights()
         model.tie_weights()
-    for tensor in marked:
-        del tensor._is_hf_initialized
 
 
 def _non_persistent_buffers(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
@@ -86,3 +82,13 @@ def give_fake_weights(model: torch.nn.Module) -> FakeTensorMode:
                 fakes.setdefault(id(buffer), fake(buffer))
                 module._buffers[name] = fakes[id(buffer)]
     return mode
+
+
+class ShapesOnly(TorchDispatchMode):
+    """While it is active, code that asks a tensor on meta for a value is told one (or true), so that a call whose shapes
+    do not depend on values runs to its end on the meta device."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function is torch.ops.aten._local_scalar_dense.default and args[0].is_meta:
+            return torch.ones((), dtype=args[0].dtype).item()
+        return function(*args, **(kwargs or {}))

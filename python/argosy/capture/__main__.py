@@ -1,0 +1,62 @@
+"""``python -m argosy.capture --model DIR -o FILE.capture``: the step that the command-line tool starts when its cache has no
+capture of a model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+
+from ..errors import ExportError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m argosy.capture", description=__doc__)
+    parser.add_argument("--model", type=Path, required=True, help="folder of the model; only config.json is read")
+    parser.add_argument("--task", help="such as text-generation; by default what the model's class is for")
+    parser.add_argument("--shape", help="narrows dims: batch=1,sequence=1..2048")
+    parser.add_argument("--prefill", action="store_true", help="also a graph for prompts without a past")
+    parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
+    parser.add_argument("--progress", choices=("text", "json", "off"), default="text")
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    options = parser.parse_args(arguments)
+    try:
+        run(options)
+    except ExportError as error:
+        print(f"error: {error}", file=sys.stderr)
+        if error.hint:
+            print(f"hint: {error.hint}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def run(options: argparse.Namespace) -> None:
+    def report(text: str) -> None:
+        if options.progress == "json":
+            print(json.dumps({"stage": text}), file=sys.stderr, flush=True)
+        elif options.progress == "text":
+            print(text, file=sys.stderr, flush=True)
+
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    warnings.filterwarnings("ignore")
+    report("loading torch and transformers")
+    from .configuration import canonical, load_config, read_configuration
+    from .session import open_session, trace_session, write_session
+
+    configuration = canonical(read_configuration(options.model))
+    config = load_config(options.model, trust_remote_code=options.trust_remote_code)
+    report("observing the twin")
+    session = open_session(config, options.task, shape=options.shape, prefill=options.prefill)
+    trace_session(session, report)
+    report("writing")
+    write_session(session, options.output, configuration)
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # torch 2.13 may crash while it frees fake tensors at exit

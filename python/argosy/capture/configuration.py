@@ -1,0 +1,55 @@
+"""Reading a model's configuration, and the part of it that a capture depends on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..errors import ExportError
+
+#: Fields that leave a capture's bytes alone, whatever their value: where the model came from and what wrote it down.
+#: The command-line tool leaves out the same ones when it looks for a capture in the cache.
+IGNORED_FIELDS = ("_name_or_path", "_commit_hash", "transformers_version")
+
+
+def read_configuration(folder: Path) -> dict[str, Any]:
+    """``config.json`` of a model's folder."""
+    path = folder / "config.json"
+    if not path.is_file():
+        raise ExportError(f"{folder} has no config.json", code="not-found",
+                          hint="give the folder of a model as from_pretrained takes it")  # fmt: skip
+    try:
+        document = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ExportError(f"{path} is not JSON: {error}", code="corrupt-file") from error
+    if not isinstance(document, dict):
+        raise ExportError(f"{path} is not a JSON object", code="corrupt-file")
+    return document
+
+
+def canonical(configuration: dict[str, Any]) -> dict[str, Any]:
+    """``configuration`` without what a capture does not depend on, at any depth."""
+    result = {}
+    for name, value in sorted(configuration.items()):
+        if name not in IGNORED_FIELDS:
+            result[name] = canonical(value) if isinstance(value, dict) else value
+    return result
+
+
+def load_config(folder: Path, *, trust_remote_code: bool = False) -> Any:
+    """The configuration object of transformers for a folder. Code of the folder runs only if ``trust_remote_code``."""
+    from transformers import AutoConfig
+
+    if "auto_map" in read_configuration(folder) and not trust_remote_code:
+        raise ExportError(f"{folder} has code of its own, which is not run unless asked for", code="untrusted-code",
+                          hint="read its *.py files, then pass --trust-remote-code")  # fmt: skip
+    try:
+        return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=trust_remote_code)
+    except (ValueError, KeyError, OSError) as error:
+        raise ExportError(f"transformers does not know the configuration of {folder}: {_first_line(error)}",
+                          code="unknown-model", hint="a newer transformers may know this model_type") from error  # fmt: skip
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

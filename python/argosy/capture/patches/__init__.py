@@ -1,0 +1,31 @@
+"""Reversible changes to torch and transformers for the time of a trace, each with its reason."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+
+@contextlib.contextmanager
+def tracing_patches(model: torch.nn.Module) -> Iterator[None]:
+    """Everything that a trace of ``model`` needs changed; restored afterwards, also when the trace fails."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(experts_implementation(model, "grouped_mm"))
+        yield
+
+
+@contextlib.contextmanager
+def experts_implementation(model: torch.nn.Module, name: str) -> Iterator[None]:
+    """Experts as ``name`` computes them, where the model can choose. ``grouped_mm`` is one op for all experts of a layer;
+    it has no kernel for the meta device, ``batched_mm`` has."""
+    if not hasattr(model, "get_experts_implementation") or not model._can_set_experts_implementation():
+        yield
+        return
+    before = model.get_experts_implementation()
+    model.set_experts_implementation(name)
+    try:
+        yield
+    finally:
+        model.set_experts_implementation(before)

@@ -1,0 +1,112 @@
+"""From a configuration to a capture: observe the twin, trace the full-size model without weights, write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from . import weightless
+from .caches import on_cpu
+from .components import Component, Shape, find_components
+from .dims import Dims, narrowed, observe_dims, parse_shape
+from .trace import Traced, trace
+from .writer import GraphEntry, Manifest, write_capture
+
+
+@dataclass
+class Session:
+    """One model on its way to a capture. ``twin`` has real weights, ``traced`` one graph a component."""
+
+    config: object
+    model_class: type
+    task: str
+    twin: torch.nn.Module
+    components: list[Component]
+    dims: dict[str, Dims] = field(default_factory=dict)
+    traced: list[Traced] = field(default_factory=list)
+
+
+def open_session(config, task: str | None = None, *, shape: str | None = None, prefill: bool = False) -> Session:
+    """Builds the twin and finds its components. ``shape`` narrows dims (``batch=1,sequence=1..2048``)."""
+    from .twin import build, model_class
+
+    limits = parse_shape(shape or "")
+
+    twin = build(config, task=task)
+    components = find_components(twin, prefill=prefill)
+    session = Session(config, model_class(config, task), task or "", twin, components)
+    for component in components:
+        session.dims[component.name] = narrowed(observe_dims(component, twin), limits)
+    return session
+
+
+def trace_session(session: Session, report: Callable[[str], None] = lambda text: None) -> None:
+    """Traces every component of the model that ``session.config`` describes, at its full size."""
+    from .patches import experts_implementation, tracing_patches
+
+    shape = trace_shape(session.config)
+    model = weightless.build_on_meta(session.model_class, session.config)
+    with weightless.ShapesOnly(), experts_implementation(model, "batched_mm"):
+        inputs = {each.name: on_cpu(each.inputs(model, shape)) for each in session.components}
+    weightless.give_real_buffers(model)
+    weightless.give_fake_weights(model)
+    with tracing_patches(model):
+        for component in session.components:
+            report(f"tracing {component.name}")
+            dims = session.dims[component.name]
+            session.traced.append(trace(model, component, inputs.pop(component.name), dims))
+
+
+def trace_shape(config) -> Shape:
+    """Sizes to trace at: distinct, and longer than two chunks of whatever the model works in."""
+    longest = max(chunk_sizes(config), default=0)
+    return Shape(2, 19 + 2 * longest, 23 + 2 * longest, 3)
+
+
+def chunk_sizes(config) -> list[int]:
+    """Sizes of chunks that the code of a model may branch on, by the names that configurations give them."""
+    found = []
+    for name, value in vars(config).items():
+        if name.endswith("chunk_size") and isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 4096:
+            found.append(value)
+        elif hasattr(value, "to_dict") and hasattr(value, "model_type"):
+            found += chunk_sizes(value)
+    return found
+
+
+def write_session(session: Session, path: str | os.PathLike, configuration: dict) -> None:
+    graphs = [
+        GraphEntry(each.component.name, each.program, each.dims.names, each.dims.ranges, each.dims.sums, each.output_names,
+                   each.input_paths, cache=_cache_layout(each), specialized=each.specialized)
+        for each in session.traced
+    ]  # fmt: skip
+    manifest = Manifest(session.model_class.__name__, session.task, configuration, versions=versions())
+    write_capture(path, graphs, manifest)
+
+
+def _cache_layout(traced: Traced) -> dict | None:
+    """Which inputs carry state from call to call, and which output each comes from."""
+    argument = traced.component.cache
+    if argument is None:
+        return None
+    pairs = []
+    for name, path in traced.input_paths.items():
+        if path.split(".")[0] == argument:
+            output = path.replace(argument, "present", 1)
+            pairs.append({"input": name, "path": path, "output": output if output in traced.output_names else None})
+    return {"argument": argument, "states": pairs}
+
+
+def versions() -> dict[str, str]:
+    import transformers
+
+    from .. import errors  # noqa: F401 - the package itself, without its C++ core
+
+    try:
+        from .._core import __version__ as own
+    except ImportError:
+        own = "unbuilt"
+    return {"argosy": own, "torch": torch.__version__, "transformers": transformers.__version__}

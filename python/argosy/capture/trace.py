@@ -1,0 +1,159 @@
+"""Tracing one component with ``torch.export``.
+
+The root model is what is exported, with its ``forward`` replaced by one that takes flat, named tensors and runs the
+component: so parameters and module paths keep the names that they have in the whole model, whichever part is traced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.export import Dim, ExportedProgram
+from torch.export.graph_signature import InputKind
+
+from .components import Component, Inputs
+from .dims import Dims
+from .structures import flatten, identifier, leaf_name
+
+
+@dataclass
+class Traced:
+    """A component's graph and its interface."""
+
+    component: Component
+    program: ExportedProgram
+    #: graph input to dotted name: {"past_key_values_0_key": "past_key_values.0.key"}
+    input_paths: dict[str, str]
+    output_names: list[str]
+    #: by graph input
+    dims: Dims
+    #: dims that callers may expect to vary but the trace fixed
+    specialized: list[dict] = field(default_factory=list)
+
+
+def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Dims) -> Traced:
+    """``model`` may have fake or real weights; ``inputs`` are structured, on the CPU. Nothing of the model is changed."""
+    leaves, structure = flatten(inputs)
+    names = [identifier(leaf_name(path)) for path, _ in leaves]
+    by_path = {identifier(name): axes for name, axes in dims.names.items()}
+    shapes = {name: {axis: Dim.AUTO for axis in by_path.get(name, {})} for name in names}
+    tensors = {name: tensor.contiguous() for name, (_, tensor) in zip(names, leaves, strict=True)}
+    output_names: list[str] = []
+    original = model.forward
+
+    def forward(**given: torch.Tensor) -> dict[str, torch.Tensor]:
+        arguments = structure.rebuild(iter([given[name] for name in names]))
+        results, _ = flatten(component.run(model, original, arguments))
+        output_names[:] = [leaf_name(path) for path, _ in results]
+        return {identifier(leaf_name(path)): tensor for path, tensor in results}
+
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    forward.__signature__ = inspect.Signature([inspect.Parameter(name, kinds) for name in names])
+    with torch.no_grad(), _replaced_forward(model, forward), _without_leftovers(model):
+        program = torch.export.export(model, (), tensors, dynamic_shapes=shapes, strict=False)
+    drop_assertions(program)
+    drop_unused_weights(program)
+    placed = Dims({name: by_path[name] for name in names if name in by_path}, dims.ranges, dims.sums)
+    paths = {name: leaf_name(path) for name, (path, _) in zip(names, leaves, strict=True)}
+    traced = Traced(component, program, paths, output_names, placed)
+    traced.specialized = _specialized(traced)
+    return traced
+
+
+@contextlib.contextmanager
+def _replaced_forward(model: torch.nn.Module, forward: Callable) -> Iterator[None]:
+    had = vars(model).get("forward")
+    object.__setattr__(model, "forward", forward)
+    try:
+        yield
+    finally:
+        if had is None:
+            object.__delattr__(model, "forward")
+        else:
+            object.__setattr__(model, "forward", had)
+
+
+@contextlib.contextmanager
+def _without_leftovers(model: torch.nn.Module) -> Iterator[None]:
+    """Modules that keep tensors of a call in attributes would keep fake ones: attributes are as before afterwards."""
+    before = [(module, dict(vars(module)), dict(module._buffers)) for module in model.modules()]
+    try:
+        yield
+    finally:
+        for module, attributes, buffers in before:
+            for name in [name for name in vars(module) if name not in attributes]:
+                object.__delattr__(module, name)
+            for name, value in attributes.items():
+                if vars(module).get(name) is not value:
+                    vars(module)[name] = value
+            module._buffers.clear()
+            module._buffers.update(buffers)
+
+
+_ASSERTIONS = (
+    "_assert_scalar",
+    "_assert_tensor_metadata",
+    "_assert_async",
+    "sym_constrain_range",
+    "sym_constrain_range_for_size",
+)
+
+
+def drop_assertions(program: ExportedProgram) -> None:
+    """Removes assertions: they state what torch took for granted at the traced sizes (such as a batch of at least two),
+    not what the model needs; true ranges are written beside the graph."""
+    for module in program.graph_module.modules():
+        if not isinstance(module, torch.fx.GraphModule):
+            continue
+        for node in reversed(list(module.graph.nodes)):
+            if node.op == "call_function" and getattr(node.target, "_opname", "") in _ASSERTIONS:
+                module.graph.erase_node(node)
+        module.graph.eliminate_dead_code(_is_needed)
+        module.recompile()
+
+
+def _is_needed(node: torch.fx.Node) -> bool:
+    if node.op in ("placeholder", "output"):
+        return True
+    if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
+        return node.target._schema.is_mutable
+    return False
+
+
+def drop_unused_weights(program: ExportedProgram) -> None:
+    """Removes parameters, buffers and constants that the graph does not read, so that nobody has to provide them."""
+    weights = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+    nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    mutated = set(program.graph_signature.buffers_to_mutate.values())
+    kept = []
+    for spec in program.graph_signature.input_specs:
+        node = nodes.get(getattr(spec.arg, "name", None))
+        if spec.kind in weights and node is not None and not node.users and spec.target not in mutated:
+            program.graph.erase_node(node)
+            program.state_dict.pop(spec.target, None)
+            program.constants.pop(spec.target, None)
+        else:
+            kept.append(spec)
+    program.graph_signature.input_specs[:] = kept
+    program.graph_module.recompile()
+
+
+def _specialized(traced: Traced) -> list[dict]:
+    values = {node.name: node.meta.get("val") for node in traced.program.graph.nodes if node.op == "placeholder"}
+    found = []
+    for name, axes in traced.dims.names.items():
+        for axis, dim in axes.items():
+            size = values[name].shape[axis] if isinstance(values.get(name), torch.Tensor) else None
+            if isinstance(size, int):
+                found.append({"input": name, "dim": axis, "value": size,
+                              "reason": f"the model's code fixes {dim} to {size} while it is traced"})  # fmt: skip
+    return found
+
+
+def value_of(program: ExportedProgram, name: str) -> Any:
+    return next(node.meta.get("val") for node in program.graph.nodes if node.name == name)
