@@ -69,7 +69,9 @@ def parse_shape(text: str) -> dict[str, tuple[int, int | None]]:
         except ValueError:
             equals = ""
         if not equals or not name or (last is not None and last < first) or first < 0:
-            raise ExportError(f"'{part}' is not a range of a dim", code="usage", hint="write batch=1 or sequence=1..2048")
+            raise ExportError(
+                f"'{part}' is not a range of a dim", code="usage", hint="write batch=1 or sequence=1..2048"
+            )
         ranges[name.strip()] = (first, last)
     return ranges
 

@@ -61,7 +61,9 @@ def run_encoder(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> di
     output = _decode(model, forward, {"decoder_input_ids": token, **mask}, encoded, full_length_cache(model))
     cross = getattr(output[CACHE], "cross_attention_cache", None) if CACHE in output else None
     result = {"last_hidden_state": encoded[0]}
-    return result if cross is None else {**result, "cross": {"layers": [_key_and_value(layer) for layer in cross.layers]}}
+    return (
+        result if cross is None else {**result, "cross": {"layers": [_key_and_value(layer) for layer in cross.layers]}}
+    )
 
 
 def _key_and_value(layer: Any) -> dict[str, torch.Tensor]:
