@@ -12,6 +12,8 @@ _FRAMES = (48, 72)
 
 def add_audio(request: Request) -> None:
     """Adds audio, if the model takes any."""
+    if request.takes("input_ids", "decoder_input_ids"):
+        return  # made from text; audio to go on from is optional
     if request.takes("input_features"):
         _add_spectrogram(request)
     elif request.takes("input_values"):
@@ -30,7 +32,25 @@ def _add_waveform(request: Request) -> None:
 
 
 def _add_spectrogram(request: Request) -> None:
-    bins = request.find("num_mel_bins", "input_feat_per_channel", "feature_size", default=80)
+    import torch
+
+    batch = request.sizes.batch
+    bins = request.find(
+        "feature_projection_input_dim", "num_mel_bins", "input_feat_per_channel", "input_feat_size", default=80
+    )
+    frames = _FRAMES[request.sizes.media]
+    if request.find("feature_projection_input_dim", "input_feat_per_channel", "input_feat_size") is not None:
+        # frames first, any number of them, with a mask
+        request.inputs["input_features"] = request.normal(batch, frames, bins)
+        if request.takes("attention_mask"):
+            request.inputs["attention_mask"] = torch.ones(batch, frames, dtype=torch.long)
+        return
+    picture = request.find("spec_size")
+    if picture is not None:
+        # a spectrogram as a picture, cut from a longer strip; a little short of it, as extractors make it
+        request.inputs["input_features"] = request.normal(batch, 1, picture * picture // bins - 6, bins)
+        return
     positions = request.find("max_source_positions")
-    frames = 2 * positions if isinstance(positions, int) else _FRAMES[request.sizes.media]
-    request.inputs["input_features"] = request.normal(request.sizes.batch, bins, frames)
+    if isinstance(positions, int):
+        frames = 2 * positions  # always padded to the longest
+    request.inputs["input_features"] = request.normal(batch, bins, frames)

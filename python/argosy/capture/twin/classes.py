@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 from typing import Any
 
 from ...errors import ExportError
@@ -81,7 +82,12 @@ _CLASSES = {
     # Listed for pre-training only.
     "layoutlmv3": "LayoutLMv3ForTokenClassification",
     "lilt": "LiltForTokenClassification",
-    # Its masked-LM class is listed, its users decode with it: `is_decoder` decides below.
+}
+
+#: Classes that cannot be made without an optional package (for their loss), each with the class that can.
+_WITHOUT_SCIPY = {
+    "Mask2FormerForUniversalSegmentation": "Mask2FormerModel",
+    "MaskFormerForInstanceSegmentation": "MaskFormerModel",
 }
 
 
@@ -125,7 +131,10 @@ def _class_by_tables(config: Any, tables: tuple[str, ...]) -> type | None:
         mapping = _table(table)
         if mapping is not None and type(config) in mapping:
             found = mapping[type(config)]
-            return found[0] if isinstance(found, (list, tuple)) else found
+            found = found[0] if isinstance(found, (list, tuple)) else found
+            if found.__name__ in _WITHOUT_SCIPY and importlib.util.find_spec("scipy") is None:
+                return getattr(transformers, _WITHOUT_SCIPY[found.__name__])
+            return found
     return None
 
 

@@ -8,6 +8,8 @@ from .inputs import Request
 
 #: Pictures of models that do not say what size they take.
 _FREE_SIZES = ((64, 64), (64, 96))
+#: Vision transformers that fit their positions to any picture, without being asked to.
+_INTERPOLATING = ("dinov2", "dinov2_with_registers", "depth_anything", "dinov3_vit", "yolos")
 
 
 def add_images(request: Request) -> None:
@@ -16,6 +18,12 @@ def add_images(request: Request) -> None:
         _add_flattened_grid(request)
     elif request.takes("flattened_patches"):
         _add_flattened_patches(request)
+    elif request.takes("pixel_values", "aspect_ratio_ids"):
+        _add_tiles(request)
+    elif request.takes("pixel_values", "image_sizes") and request.find("image_grid_pinpoints"):
+        _add_crops(request)
+    elif request.takes("pixel_values", "pixel_attention_mask"):
+        _add_image_lists(request)
     elif request.takes("pixel_values"):
         _add_pixels(request)
     elif request.takes("pixel_values_videos"):
@@ -38,13 +46,20 @@ def channels(request: Request) -> int:
 
 def image_size(request: Request) -> tuple[int, int]:
     """Height and width of a picture, of the size that ``media`` asks for if the model is free to choose."""
-    fixed = request.find("image_size", "img_size")
+    fixed = request.find("image_size", "img_size") or getattr(request.config, "input_size", None)
     if fixed is None:
         return _FREE_SIZES[request.sizes.media]
-    return _pair(fixed)
+    height, width = _pair(fixed)
+    patch = request.find("patch_size")
+    if request.sizes.media and (patch is None or request.config.model_type in _INTERPOLATING):
+        step = patch if isinstance(patch, int) else 32
+        return height, width + 2 * step
+    return height, width
 
 
 def _add_pixels(request: Request) -> None:
+    import torch
+
     height, width = image_size(request)
     batch, colours = request.sizes.batch, channels(request)
     frames = request.find("num_frames")
@@ -52,6 +67,47 @@ def _add_pixels(request: Request) -> None:
     if isinstance(frames, int) and request.main == "pixel_values" and not request.takes("input_ids"):
         shape = (batch, frames, colours, height, width)
     request.inputs["pixel_values"] = request.normal(*shape)
+    if request.takes("input_points", "input_labels"):
+        points = torch.rand((batch, 1, 2, 2), generator=request.generator) * torch.tensor([width, height])
+        request.inputs["input_points"] = points
+        request.inputs["input_labels"] = torch.tensor([1, 0]).expand(batch, 1, 2).clone()
+
+
+def _add_image_lists(request: Request) -> None:
+    """Idefics' layout: several pictures a row, padded to a common number and size."""
+    import torch
+
+    height, width = image_size(request)
+    count = 1 + request.sizes.media
+    request.inputs["pixel_values"] = request.normal(request.sizes.batch, count, channels(request), height, width)
+    mask = torch.ones(request.sizes.batch, count, height, width, dtype=torch.long)
+    request.inputs["pixel_attention_mask"] = mask
+
+
+def _add_crops(request: Request) -> None:
+    """LLaVA-NeXT's layout: the whole picture and crops of it, as many as its best resolution has."""
+    import torch
+    from transformers.image_processing_utils import select_best_resolution
+
+    height, width = _pair(request.find("image_size"))
+    original = ((height, 2 * width), (2 * height, 2 * width))[request.sizes.media]
+    best = select_best_resolution(list(original), request.find("image_grid_pinpoints"))
+    crops = 1 + -(-best[0] // height) * -(-best[1] // width)
+    request.inputs["pixel_values"] = request.normal(request.sizes.batch, crops, channels(request), height, width)
+    request.inputs["image_sizes"] = torch.tensor([original]).expand(request.sizes.batch, 2).clone()
+
+
+def _add_tiles(request: Request) -> None:
+    """Llama 3.2's layout: a picture as tiles, with the number of its aspect ratio."""
+    import torch
+
+    batch, tiles = request.sizes.batch, request.find("max_num_tiles", default=4)
+    height, width = image_size(request)
+    request.inputs["pixel_values"] = request.normal(batch, 1, tiles, channels(request), height, width)
+    request.inputs["aspect_ratio_ids"] = torch.full((batch, 1), 1 + request.sizes.media)
+    mask = torch.zeros(batch, 1, tiles, dtype=torch.long)
+    mask[..., : 1 + request.sizes.media] = 1  # the first ratios are one tile and two tiles
+    request.inputs["aspect_ratio_mask"] = mask
 
 
 def _add_video(request: Request) -> None:
@@ -84,7 +140,7 @@ def _add_flattened_patches(request: Request) -> None:
     rows, columns = ((3, 4), (4, 5))[request.sizes.media]
     row = torch.arange(rows).repeat_interleave(columns) + 1
     column = torch.arange(columns).repeat(rows) + 1
-    patches = request.normal(request.sizes.batch, rows * columns, channels(request) * vision.patch_size**2)
+    patches = request.normal(request.sizes.batch, rows * columns, vision.patch_embed_hidden_size)
     places = torch.stack([row, column], dim=-1).float().expand(request.sizes.batch, -1, -1)
     request.inputs["flattened_patches"] = torch.cat([places, patches], dim=-1)
     request.inputs["attention_mask"] = torch.ones(request.sizes.batch, rows * columns)

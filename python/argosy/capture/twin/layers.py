@@ -99,9 +99,12 @@ def _shrink_stack(config: dict[str, Any], count: str) -> None:
         n for n, v in config.items() if _KIND_SETS.fullmatch(n) and isinstance(v, (list, tuple)) and n not in lists
     ]
     taps = [n for n in _TAP_SETS if isinstance(config.get(n), (list, tuple))]
+    overrides = {int(i): values for i, values in (config.get("per_layer_config") or {}).items()}
     kept = _kept_layers(config, total, lists, kind_sets, taps)
     for name in lists:
         config[name] = [config[name][i] for i in kept]
+    if overrides:
+        config["per_layer_config"] = {new: overrides[old] for new, old in enumerate(kept) if old in overrides}
     for name in kind_sets:
         config[name] = [new for new, old in enumerate(kept) if old in config[name]]
     for name in taps:

@@ -10,6 +10,7 @@ GRID = 8
 PATCH = 4
 #: Pictures of models that halve the resolution from stage to stage.
 STAGED_IMAGE = 64
+_STAGES = ("depths", "blocks_per_stage", "num_block_repeats")
 
 
 def shrink_pictures(tree: dict[str, Any], nested: list[dict[str, Any]]) -> None:
@@ -40,32 +41,38 @@ def _like(value: Any, side: int) -> Any:
 
 
 def _shrink_one(config: dict[str, Any], scales: list[tuple[int, int]], grids: list[tuple[int, int]]) -> None:
-    staged = any(name in config for name in ("depths", "blocks_per_stage", "num_block_repeats", "patch_stride"))
-    patch = _side(config.get("patch_size")) if not staged else None
-    new_patch = patch
-    if patch is not None and patch >= 8:
-        new_patch = PATCH
+    stages = next((config[n] for n in _STAGES if isinstance(config.get(n), (list, tuple))), None)
+    patch = _side(config.get("patch_size")) if stages is None else None
+    plain = patch is not None and patch >= 8  # a vision transformer: one grid of patches from start to end
+    new_patch = PATCH if plain else patch
+    if plain:
         config["patch_size"] = _like(config["patch_size"], PATCH)
-        window = config.get("window_size")
-        if isinstance(window, int) and window > 2 * patch and window % patch == 0:
-            config["window_size"] = 4 * PATCH  # in pixels, as in Qwen2.5-VL
-        stride = config.get("encoder_stride")
-        if stride == patch:
+        if config.get("encoder_stride") == patch:
             config["encoder_stride"] = PATCH
     for name in ("image_size", "img_size", "input_size", "spec_size"):
         image = _side(config.get(name))
-        if image is None or image < 96:
+        if image is None or image <= STAGED_IMAGE or (name == "input_size" and patch is None):
             continue
-        new = GRID * new_patch if patch is not None and patch >= 8 else STAGED_IMAGE
+        new = GRID * PATCH if plain else STAGED_IMAGE
         config[name] = _like(config[name], new)
         scales.append((image, new))
         if patch is not None and new_patch is not None:
             grids.append((image // patch, new // new_patch))
+    _shrink_window(config, stages, patch)
+
+
+def _shrink_window(config: dict[str, Any], stages: Any, patch: int | None) -> None:
     window = config.get("window_size")
-    if isinstance(window, int) and 4 < window <= 16:
-        config["window_size"] = 4
-    elif isinstance(window, int) and window > 16 and "patch_size" not in config:
-        config["window_size"] = 8
+    if not isinstance(window, int):
+        return
+    if stages is not None:
+        # the last stage must hold a window, or the model changes it on the way
+        first = _side(config.get("patch_stride")) or _side(config.get("patch_size")) or 4
+        config["window_size"] = min(window, max(1, STAGED_IMAGE // (first * 2 ** (len(stages) - 1))))
+    elif patch is not None and patch >= 8 and window > 2 * patch:
+        config["window_size"] = 4 * PATCH  # in pixels, as in Qwen2.5-VL
+    else:
+        config["window_size"] = min(window, 4 if window <= 16 else 8)
 
 
 def _shrink_dependent(config: dict[str, Any], old_image: int, new_image: int, grids: list[tuple[int, int]]) -> None:

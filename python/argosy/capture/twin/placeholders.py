@@ -39,10 +39,11 @@ def _count(request: Request, method: str) -> int:
     if grid is not None and method == "get_image_features":
         merge = request.find("spatial_merge_size", "merge_size", default=1)
         return int(grid[0].prod()) // merge**2
-    owner = next((m for m in (request.model, getattr(request.model, "model", None)) if hasattr(m, method)), None)
-    if owner is None:
-        return 0
-    return feature_count(getattr(owner, method), request) // request.sizes.batch
+    for owner in (request.model, getattr(request.model, "model", None)):
+        function = getattr(owner, method, None)
+        if function is not None and set(request.inputs) & set(inspect.signature(function).parameters):
+            return feature_count(function, request) // request.sizes.batch
+    return 0
 
 
 def feature_count(function: Any, request: Request) -> int:
@@ -51,10 +52,19 @@ def feature_count(function: Any, request: Request) -> int:
 
     device = next(request.model.parameters()).device
     names = inspect.signature(function).parameters
-    arguments = {n: v.to(device) if isinstance(v, torch.Tensor) else v for n, v in request.inputs.items() if n in names}
+    # whole numbers describe the others and are read on the way, so that they must have values
+    arguments = {n: v.to(device) if _is_media(v) else v for n, v in request.inputs.items() if n in names}
     with torch.no_grad():
         result = function(**arguments)
     if hasattr(result, "pooler_output"):
         result = result.pooler_output if result.pooler_output is not None else result.last_hidden_state
+    if isinstance(result, tuple):
+        result = result[0]
     parts = result if isinstance(result, (list, tuple)) else [result]
     return sum(part.numel() // part.shape[-1] for part in parts)
+
+
+def _is_media(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor) and value.is_floating_point()

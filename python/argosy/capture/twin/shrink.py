@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 from .layers import shrink_layers
@@ -13,10 +14,14 @@ from .tokens import TokenIds, is_vocabulary, shrink_tokens
 from .widths import Widths, attention_names, hidden_size, shrink_widths
 
 #: A configuration whose numbers are all at most these is small already.
-_SMALL_WIDTH = 512
-_SMALL_LAYERS = 8
-_SMALL_VOCABULARY = 4096
-_SMALL_IMAGE = 96
+_SMALL = {
+    "width": 128,
+    "feed_forward": 512,
+    "layers": 4,
+    "vocabulary": 1024,
+    "image": 64,
+    "filters": 8,
+}
 _LABELS = 5
 
 
@@ -35,28 +40,51 @@ def shrink(config: Any) -> Any:
 
 def is_small(tree: dict[str, Any]) -> bool:
     """Whether a model of this configuration (as a dictionary) is cheap to build and run as it is."""
-    for config in nested_configs(tree):
-        width = hidden_size(config)
-        layers = [
-            v
-            for n, v in config.items()
-            if n
-            in ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "depth", "encoder_layers", "decoder_layers")
-        ]
-        if width is not None and width > _SMALL_WIDTH:
-            return False
-        if any(isinstance(v, int) and v > _SMALL_LAYERS for v in layers):
-            return False
-        if any(is_vocabulary(n) and isinstance(v, int) and v > _SMALL_VOCABULARY for n, v in config.items()):
-            return False
-        image = config.get("image_size")
-        if isinstance(image, int) and image > _SMALL_IMAGE:
-            return False
-        if width is None and any(
-            n in config for n in ("depths", "hidden_sizes", "num_block_repeats", "depth_multiplier")
-        ):
-            return max(config.get("hidden_sizes") or [_SMALL_WIDTH + 1]) <= _SMALL_WIDTH
-    return True
+    return all(
+        value <= _SMALL[role]
+        for config in nested_configs(tree)
+        for name, value in _flat(config)
+        if (role := _role(name)) is not None
+    ) and all(config.get("model_type") != "timm_backbone" for config in nested_configs(tree))
+
+
+def _flat(config: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """Whole numbers of one configuration, also those in lists."""
+    for name, value in config.items():
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, int) and not isinstance(item, bool):
+                yield name, item
+
+
+def _role(name: str) -> str | None:
+    if is_vocabulary(name):
+        return "vocabulary"
+    if name in (
+        "hidden_size",
+        "d_model",
+        "n_embd",
+        "dim",
+        "embed_dim",
+        "hidden_sizes",
+        "embed_dims",
+        "encoder_hidden_dim",
+        "hidden_dim",
+    ):
+        return "width"
+    if name in ("intermediate_size", "d_ff", "ffn_dim", "encoder_ffn_dim", "decoder_ffn_dim", "n_inner"):
+        return "feed_forward"
+    if name in (
+        "num_hidden_layers",
+        "n_layer",
+        "n_layers",
+        "num_layers",
+        "depth",
+        "encoder_layers",
+        "decoder_layers",
+        "depths",
+    ):
+        return "layers"
+    return {"image_size": "image", "num_filters": "filters"}.get(name)
 
 
 def shrink_tree(tree: dict[str, Any]) -> dict[str, Any]:
@@ -64,6 +92,8 @@ def shrink_tree(tree: dict[str, Any]) -> dict[str, Any]:
     tree = copy.deepcopy(tree)
     prepare(tree)
     configs = nested_configs(tree)
+    for config in configs:
+        _complete(config)
     widths = Widths(configs)
     ids = TokenIds(configs)
     shrink_pictures(tree, configs)
@@ -81,6 +111,17 @@ def shrink_tree(tree: dict[str, Any]) -> dict[str, Any]:
                 config[name] = "float32"
     adjust(tree)
     return tree
+
+
+def _complete(config: dict[str, Any]) -> None:
+    """Writes out what a missing value stands for in every configuration that leaves it out."""
+    heads, width = config.get("num_attention_heads"), hidden_size(config)
+    if not isinstance(heads, int) or width is None:
+        return
+    if "num_key_value_heads" in config and config["num_key_value_heads"] is None:
+        config["num_key_value_heads"] = heads
+    if "head_dim" in config and config["head_dim"] is None:
+        config["head_dim"] = width // heads
 
 
 def nested_configs(tree: dict[str, Any]) -> list[dict[str, Any]]:

@@ -9,46 +9,87 @@ import importlib.util
 from collections.abc import Callable
 from typing import Any
 
+Rule = Callable[[dict[str, Any]], None]
+
 
 def prepare(tree: dict[str, Any]) -> None:
-    """Changes that must come before the rules."""
-    for rule in _BEFORE:
-        rule(tree)
+    """Changes that must come before the rules, outermost configuration first."""
+    _apply(tree, _BEFORE)
 
 
 def adjust(tree: dict[str, Any]) -> None:
     """Changes that must come after the rules, outermost configuration first."""
-    _walk(tree)
+    _apply(tree, _AFTER)
 
 
-def _walk(config: dict[str, Any]) -> None:
-    rule = _AFTER.get(config.get("model_type", ""))
+def _apply(config: dict[str, Any], rules: dict[str, Rule]) -> None:
+    rule = rules.get(config.get("model_type", ""))
     if rule is not None:
         rule(config)
-    for value in config.values():
+    if rules is _BEFORE:
+        _without_timm(config)
+    for value in list(config.values()):
         if isinstance(value, dict) and "model_type" in value:
-            _walk(value)
+            _apply(value, rules)
 
 
-def _without_timm(tree: dict[str, Any]) -> None:
+def _without_timm(config: dict[str, Any]) -> None:
     """Backbones of the `timm` package become the ResNet of transformers where the package is missing."""
-    if importlib.util.find_spec("timm") is not None:
+    backbone = config.get("backbone_config")
+    named = isinstance(backbone, dict) and backbone.get("model_type") == "timm_backbone"
+    if importlib.util.find_spec("timm") is not None or not (named or config.get("use_timm_backbone")):
         return
-    backbone = tree.get("backbone_config")
-    if tree.get("use_timm_backbone") or (isinstance(backbone, dict) and backbone.get("model_type") == "timm_backbone"):
-        tree["use_timm_backbone"] = False
-        tree["backbone"] = None
-        tree["backbone_kwargs"] = None
-        tree["backbone_config"] = {
-            "model_type": "resnet",
-            "embedding_size": 16,
-            "hidden_sizes": [32, 64, 128, 256],
-            "depths": [1, 1, 1, 1],
-            "out_indices": [4],
-        }
+    config["use_timm_backbone"] = False
+    config["backbone"] = config["backbone_kwargs"] = None
+    taps = (backbone or {}).get("out_indices") or [4]
+    config["backbone_config"] = {
+        "model_type": "resnet",
+        "embedding_size": 16,
+        "hidden_sizes": [32, 64, 128, 256],
+        "depths": [1, 1, 1, 1],
+        "out_indices": taps,
+    }
 
 
-_BEFORE: tuple[Callable[[dict[str, Any]], None], ...] = (_without_timm,)
+def _defaults(**values: Any) -> Rule:
+    """Values that every checkpoint has and the default configuration lacks."""
+
+    def rule(config: dict[str, Any]) -> None:
+        for name, value in values.items():
+            if config.get(name) is None:
+                config[name] = value
+
+    return rule
+
+
+def _sections(*sections: int) -> Rule:
+    """Rotary sections of checkpoints; without them the model falls back to numbers for heads of 128."""
+
+    def rule(config: dict[str, Any]) -> None:
+        parameters = config.get("rope_parameters") or config.get("rope_scaling")
+        if isinstance(parameters, dict):
+            parameters.setdefault("mrope_section", list(sections))
+
+    return rule
+
+
+def _quiet(config: dict[str, Any]) -> None:
+    # outputs are drawn at random around a mean; a twin gives the mean, so that two calls agree
+    config["noise_scale"] = config["noise_scale_duration"] = 0.0
+
+
+_BEFORE: dict[str, Rule] = {
+    "bamba": _defaults(attn_layer_indices=[9, 18, 27]),
+    "blip-2": _defaults(image_token_index=50265),
+    "deepseek_v2": _defaults(num_experts_per_tok=6),
+    "instructblip": _defaults(image_token_index=32000),
+    "qwen2_5_vl_text": _sections(16, 24, 24),
+    "qwen2_vl_text": _sections(16, 24, 24),
+    "qwen3_vl_text": _sections(24, 20, 20),
+    "vits": _quiet,
+    "voxtral": _defaults(audio_token_id=24),
+    "wav2vec2-conformer": _defaults(vocab_size=32),
+}
 
 
 def _gpt_neo(config: dict[str, Any]) -> None:
@@ -62,7 +103,69 @@ def _reformer(config: dict[str, Any]) -> None:
     config["axial_pos_embds_dim"] = [16, config["hidden_size"] - 16]
 
 
-_AFTER: dict[str, Callable[[dict[str, Any]], None]] = {
+def _zamba(config: dict[str, Any]) -> None:
+    # the layers with attention share it, which needs two of them
+    config["layers_block_type"] = ["linear_attention", "hybrid", "linear_attention", "hybrid"]
+    config["num_hidden_layers"] = 4
+
+
+def _audio_of_voxtral(config: dict[str, Any]) -> None:
+    # four frames are joined into one by a view of the encoder's output as rows of this width
+    config["intermediate_size"] = 4 * config["hidden_size"]
+
+
+def _efficientnet(config: dict[str, Any]) -> None:
+    # widths and depths are multiplied by coefficients; the last width is 1280 times the first of them
+    config.update(width_coefficient=0.25, depth_coefficient=1.0, hidden_dim=320)
+
+
+def _six_parts(config: dict[str, Any]) -> None:
+    # the width is split into six parts for the corners and extents of boxes
+    config["hidden_size"] = 96
+
+
+def _layoutlmv3(config: dict[str, Any]) -> None:
+    # four coordinates and two extents, joined
+    config["coordinate_size"], config["shape_size"] = 12, 8
+
+
+def _encodec(config: dict[str, Any]) -> None:
+    # one quantiser for each step of bandwidth: two steps tell them apart
+    config["target_bandwidths"] = list(config["target_bandwidths"])[:2]
+    config["codebook_dim"] = config["hidden_size"]
+
+
+def _sam2(config: dict[str, Any]) -> None:
+    # the strides of the backbone (4, 8, 16) decide the sizes of everything after it
+    side = 128
+    vision, prompt = config["vision_config"], config["prompt_encoder_config"]
+    prompt["image_size"], prompt["patch_size"] = side, 16
+    vision["backbone_feature_sizes"] = [[side // stride, side // stride] for stride in (4, 8, 16)]
+    backbone = vision["backbone_config"]
+    backbone["image_size"] = [side, side]
+    backbone["blocks_per_stage"], backbone["global_attention_blocks"] = [1, 1, 2, 1], [3]
+
+
+def _clap(config: dict[str, Any]) -> None:
+    # the last stage must have as many rows as strips are stacked in the picture
+    config["num_mel_bins"] = config["spec_size"] // 2
+
+
+def _mllama(config: dict[str, Any]) -> None:
+    # the last output and those of the layers between are joined
+    config["vision_output_dim"] = config["hidden_size"] * (1 + len(config["intermediate_layers_indices"]))
+
+
+_AFTER: dict[str, Rule] = {
+    "clap_audio_model": _clap,
+    "efficientnet": _efficientnet,
+    "encodec": _encodec,
     "gpt_neo": _gpt_neo,
+    "layoutlmv3": _layoutlmv3,
+    "lilt": _six_parts,
+    "mllama_vision_model": _mllama,
     "reformer": _reformer,
+    "sam2": _sam2,
+    "voxtral_encoder": _audio_of_voxtral,
+    "zamba": _zamba,
 }

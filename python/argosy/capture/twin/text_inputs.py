@@ -14,27 +14,10 @@ _ORDINARY = 80
 
 def add_text(request: Request) -> None:
     """Adds token ids and what depends on them, if the model takes any."""
-    if request.takes("input_ids") and not _is_decoder_only_of_media(request):
+    if request.takes("input_ids"):
         _add_tokens(request)
-    if request.takes("decoder_input_ids") and _needs_decoder_tokens(request):
+    if request.takes("decoder_input_ids") and getattr(request.config, "is_encoder_decoder", False):
         request.inputs["decoder_input_ids"] = _decoder_tokens(request)
-
-
-def _is_decoder_only_of_media(request: Request) -> bool:
-    """Speech models take ids beside their main input only for other uses."""
-    return (
-        request.main in ("input_values", "input_features", "pixel_values", "flattened_patches")
-        and not request.takes("inputs_embeds")
-        and request.main in request.inputs
-    )
-
-
-def _needs_decoder_tokens(request: Request) -> bool:
-    return (
-        bool(getattr(request.config, "is_encoder_decoder", False))
-        or request.main != "decoder_input_ids"
-        and bool(request.inputs)
-    )
 
 
 def special_tokens(config: Any) -> set[int]:
@@ -62,7 +45,10 @@ def ordinary_tokens(request: Request, rows: int, columns: int, vocabulary: int |
 def text_vocabulary(request: Request) -> int:
     """Rows of the token embedding."""
     config = request.config
-    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    try:
+        text = config.get_text_config()
+    except (AttributeError, ValueError):
+        text = getattr(config, "text_encoder", config)  # several parts have text: the one that reads it
     for part in (text, *nested(config)):
         for name in ("vocab_size", "input_vocab_size", "encoder_vocab_size"):
             value = getattr(part, name, None)
@@ -86,18 +72,37 @@ def _add_tokens(request: Request) -> None:
     import torch
 
     sizes = request.sizes
-    ids = ordinary_tokens(request, sizes.batch, max(1, sizes.sequence))
-    ids = _with_placeholders(request, ids)
+    sequence = max(1, min(sizes.sequence, _longest(request)))
+    ids = _with_placeholders(request, ordinary_tokens(request, sizes.batch, sequence))
     mask = torch.ones_like(ids)
-    padding = min(sizes.padding, sizes.sequence - 1)
+    padding = min(sizes.padding, sequence - 1)
     if padding > 0:
-        # the row keeps its placeholders: it loses words at its end and gains padding at its start
-        row = torch.cat([torch.full((padding,), padding_token(request.config)), ids[0, : ids.shape[1] - padding]])
-        ids[0], mask[0, :padding] = row, 0
+        fill = torch.full((padding,), padding_token(request.config))
+        if hasattr(request.model, "get_text_features"):
+            # models that compare texts with something else read the first or the last word: they pad on the right
+            ids[0, -padding:], mask[0, -padding:] = fill, 0
+        else:
+            # the row keeps its placeholders: it loses words at its end and gains padding at its start
+            ids[0] = torch.cat([fill, ids[0, :-padding]])
+            mask[0, :padding] = 0
     request.inputs["input_ids"] = ids
     if request.takes("attention_mask"):
         request.inputs["attention_mask"] = mask
     _add_companions(request, ids)
+
+
+def _longest(request: Request) -> int:
+    """Words that a model with a table of positions has room for; rotary positions have no end."""
+    for part in nested(request.config):
+        positions = getattr(part, "max_position_embeddings", None)
+        if isinstance(positions, int) and hasattr(part, "vocab_size"):
+            rotary = (
+                getattr(part, "rope_parameters", None)
+                or getattr(part, "rope_scaling", None)
+                or getattr(part, "rope_theta", None)
+            )
+            return 10**9 if rotary else positions
+    return 10**9
 
 
 def _with_placeholders(request: Request, ids: Any) -> Any:
@@ -123,6 +128,13 @@ def _add_companions(request: Request, ids: Any) -> None:
         corners = torch.randint(0, limit, (*ids.shape, 2), generator=request.generator)
         extents = torch.randint(1, limit, (*ids.shape, 2), generator=request.generator)
         request.inputs["bbox"] = torch.cat([corners, corners + extents - 1], dim=-1)
+    if request.takes("codebook_idx"):
+        codes = request.find("n_codes_total", default=8)
+        request.inputs["input_ids"] = torch.stack([ids] * codes, dim=-1)
+        request.inputs["codebook_idx"] = request.find("n_codes_given", default=1)
+    if request.takes("cross_attention_mask", "aspect_ratio_ids"):
+        tiles = request.inputs["aspect_ratio_mask"].shape[-1]
+        request.inputs["cross_attention_mask"] = torch.ones(*ids.shape, 1, tiles, dtype=torch.long)
     if request.takes("mm_token_type_ids"):
         request.inputs["mm_token_type_ids"] = _media_types(request, ids)
 
@@ -154,7 +166,8 @@ def _decoder_tokens(request: Request) -> Any:
     config = request.config
     decoder = getattr(config, "decoder", None) or config
     vocabulary = getattr(config, "decoder_vocab_size", None) or getattr(decoder, "vocab_size", None)
-    ids = ordinary_tokens(request, sizes.batch, max(1, sizes.decoder_sequence), vocabulary)
+    rows = sizes.batch * getattr(decoder, "num_codebooks", 1)  # decoders of audio codes take a row for each codebook
+    ids = ordinary_tokens(request, rows, max(1, sizes.decoder_sequence), vocabulary)
     start = start_token(request.model)
     if 0 <= start < (vocabulary or text_vocabulary(request)):
         ids[:, 0] = start

@@ -16,6 +16,9 @@ _MEANINGFUL = re.compile(
 
 _EMBEDDING = 0.3
 _GAIN = 1.3
+#: Predictors of lengths, in logarithms: a little more and the output is endless.
+_QUIET = re.compile(r"duration_predictor")
+_QUIET_GAIN = 0.2
 
 
 def randomise(model: Any, *, seed: int = 0) -> None:
@@ -68,7 +71,8 @@ def _fill(parameter: Any, module: Any, name: str, generator: Any) -> None:
     ):
         parameter.copy_(0.5 * noise)  # class tokens, scales
     else:
-        parameter.copy_(_GAIN * noise / _fan_in(parameter, module) ** 0.5)
+        gain = _QUIET_GAIN if _QUIET.search(name) else _GAIN
+        parameter.copy_(gain * noise / _fan_in(parameter, module) ** 0.5)
 
 
 def _fan_in(parameter: Any, module: Any) -> float:

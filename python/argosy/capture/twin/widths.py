@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from .tokens import VOCABULARY
+
 HIDDEN = 64
 FEED_FORWARD = 96
 EXPERT_FEED_FORWARD = 32
@@ -17,7 +19,7 @@ EXPERTS = 4
 WINDOW = 8
 _FIRST_STAGE = 32
 
-_HEADS = re.compile(r"(.*_)??(num_attention_heads|attention_heads|num_heads|n_heads?|num_attn_heads)$")
+_HEADS = re.compile(r"(.*?_)??(num_attention_heads|attention_heads|num_heads|n_heads?|num_attn_heads)$")
 _KEY_VALUE = ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "multi_query_group_num")
 _HEAD_DIM = re.compile(r"(.*_)?(head_dim|attention_head_size|d_kv|kv_channels)$")
 _FEED_FORWARD = re.compile(
@@ -33,12 +35,12 @@ _WIDTH = re.compile(
 )
 #: End like a width and are none (or are rewritten elsewhere).
 _NOT_WIDTH = re.compile(
-    r".*(image|img|patch|window|chunk|block|kernel|vocab|batch|pool|merge|stride|crop|spec|tile|codebook|frame|context|num_mel|"
+    r".*(image|img|patch|window|chunk|block|kernel|vocab|batch|pool|merge|stride|crop|spec|tile|frame|context|num_mel|"
     r"grid|group|resolution|depth_separable|audio|beam|cache|multiple|label)\w*_(size|channels?|bins|dim)"
     r"|(image|img|patch|window|chunk|block|input|kernel|batch|codebook|crop|spec|grid)_(size|embedding_size)|num_channels|in_channels|in_chans"
     r"|audio_channels|query_dim|conv_L_cache|num_mel_bins|speaker_embedding_size|type_vocab_size|state_size|mamba_d_state|vocab_size"
     r"|mask_(feature|time)_\w+|(linear_)?conv_kernel_dim|depth_separable_channels|duration_predictor_flow_bins|input_channels|scale|seq_len"
-    r"|mask_input_channels|rel_(2d_)?pos_bins|kernel_size|num_pos_bins|\w*_stride|lsh_\w+|local_attn\w+|bbox_embedding_size|in_dim|out_dim"
+    r"|mask_input_channels|num_pos_feats|rel_(2d_)?pos_bins|kernel_size|num_pos_bins|\w*_stride|lsh_\w+|local_attn\w+|bbox_embedding_size|in_dim|out_dim"
 )
 _EXPERT_COUNT = re.compile(
     r"(num_)?(local_|routed_|moe_num_)?experts|n_routed_experts|moe_num_experts|n_experts|moe_num_local_experts"
@@ -121,6 +123,8 @@ def _shrink_list(name: str, value: Any, widths: Widths) -> Any:
         return [widths.of(v) for v in value]
     if name == "attention_window":
         return [min(v, WINDOW) for v in value]
+    if name == "window_size_per_stage":
+        return [min(v, 4) for v in value]
     if _FEED_FORWARD.match(name):
         return [min(v, FEED_FORWARD) for v in value]
     if re.search(r"conv_dim|tdnn_dim|conv_channel|conv_channels", name):
@@ -153,7 +157,7 @@ def _shrink_number(name: str, value: int, widths: Widths) -> int:
     if _POSITIONS.match(name):
         return min(value, 128)
     if re.fullmatch(r"codebook_size|num_embeddings|num_codevectors_per_group", name):
-        return min(value, 64)
+        return min(value, VOCABULARY)  # codes are the tokens of decoders of audio
     if re.fullmatch(r"num_mel_bins|input_feat_per_channel|feature_projection_input_dim|input_feat_size", name):
         return min(value, 16)
     if re.fullmatch(r"num_queries|num_query_tokens|num_latents|num_detection_tokens|\w*n_latents|num_proposals", name):
@@ -162,9 +166,17 @@ def _shrink_number(name: str, value: int, widths: Widths) -> int:
         return min(value, 16 if name.endswith("embeddings") else 4)
     if name == "hidden_size_per_layer_input":
         return min(value, 16)
+    if name == "num_pos_feats":
+        return min(value, HIDDEN // 2)  # one half for rows, one for columns
+    if name in ("num_filters", "num_quantizers"):
+        return min(value, 8 if name == "num_filters" else 4)
+    if name == "upsample_groups":
+        return min(value, HIDDEN)
+    if name == "patch_embed_hidden_size":
+        return value  # pixels of a patch
     if _HEADS.match(name) or _HEAD_DIM.match(name) or name in _KEY_VALUE:
         return value
-    if _WIDTH.match(name) and not _NOT_WIDTH.fullmatch(name):
+    if name.endswith("hidden_size") or (_WIDTH.match(name) and not _NOT_WIDTH.fullmatch(name)):
         return widths.of(value, factorised=name in ("embedding_size", "word_embed_proj_dim"))
     return value
 
@@ -202,9 +214,19 @@ def _shrink_heads(config: dict[str, Any], old: dict[str, Any]) -> None:
         if not _HEAD_DIM.match(name) or not isinstance(value, int) or isinstance(value, bool):
             continue
         config[name] = min(value, _head_dim(name, config, old, model))
+    _shrink_overrides(config, old)
     if "linear_num_key_heads" in old:
         config["linear_num_key_heads"] = 2
         config["linear_num_value_heads"] = 2 * min(2, old["linear_num_value_heads"] // old["linear_num_key_heads"])
+
+
+def _shrink_overrides(config: dict[str, Any], old: dict[str, Any]) -> None:
+    """Layers whose heads differ from the others' keep the proportion."""
+    for values in (config.get("per_layer_config") or {}).values():
+        if isinstance(values.get("head_dim"), int) and isinstance(old.get("head_dim"), int):
+            values["head_dim"] = config["head_dim"] * values["head_dim"] // old["head_dim"]
+        if isinstance(values.get("num_key_value_heads"), int):
+            values["num_key_value_heads"] = min(values["num_key_value_heads"], config["num_key_value_heads"])
 
 
 def _head_counts(heads: int, shared: int) -> tuple[int, int]:
