@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from .classes import model_class
+from .inputs import Sizes, sample_inputs
 from .shrink import shrink
 from .text_inputs import padding_token
-from .weights import randomise
+from .weights import has_statistics, randomise, settle
 
 
 def build(config: Any, *, task: str | None = None, seed: int = 0) -> Any:
@@ -26,6 +27,8 @@ def build(config: Any, *, task: str | None = None, seed: int = 0) -> Any:
         model = _construct(cls, config)
     model = model.to(torch.float32).eval()
     randomise(model, seed=seed)
+    if any(has_statistics(module) for module in model.modules()):
+        settle(model, sample_inputs(model, Sizes(batch=4), seed=seed))
     _complete_generation_settings(model)
     return model
 

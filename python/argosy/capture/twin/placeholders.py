@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 from .inputs import Request
@@ -54,7 +56,7 @@ def feature_count(function: Any, request: Request) -> int:
     names = inspect.signature(function).parameters
     # whole numbers describe the others and are read on the way, so that they must have values
     arguments = {n: v.to(device) if _is_media(v) else v for n, v in request.inputs.items() if n in names}
-    with torch.no_grad():
+    with torch.no_grad(), _everything_counts():
         result = function(**arguments)
     if hasattr(result, "pooler_output"):
         result = result.pooler_output if result.pooler_output is not None else result.last_hidden_state
@@ -62,6 +64,18 @@ def feature_count(function: Any, request: Request) -> int:
         result = result[0]
     parts = result if isinstance(result, (list, tuple)) else [result]
     return sum(part.numel() // part.shape[-1] for part in parts)
+
+
+@contextlib.contextmanager
+def _everything_counts() -> Iterator[None]:
+    """On the meta device, lets selections by a condition (pictures that aren't blank) select everything."""
+    from torch.fx.experimental import _config
+
+    if not hasattr(_config, "meta_nonzero_assume_all_nonzero"):
+        yield
+        return
+    with _config.patch(meta_nonzero_assume_all_nonzero=True):
+        yield
 
 
 def _is_media(value: Any) -> bool:

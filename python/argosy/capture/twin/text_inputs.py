@@ -78,7 +78,7 @@ def _add_tokens(request: Request) -> None:
     padding = min(sizes.padding, sequence - 1)
     if padding > 0:
         fill = torch.full((padding,), padding_token(request.config))
-        if hasattr(request.model, "get_text_features"):
+        if request.inputs and not request.model.can_generate():
             # models that compare texts with something else read the first or the last word: they pad on the right
             ids[0, -padding:], mask[0, -padding:] = fill, 0
         else:

@@ -9,32 +9,40 @@ from __future__ import annotations
 import re
 from typing import Any
 
-#: Parameters whose initial values mean something (state-space decay, time steps, relative positions, frequencies).
+#: Parameters whose initial values mean something (state-space decay, time steps, frequencies, temperatures).
 _MEANINGFUL = re.compile(
-    r"A_log|dt_bias|time_decay|time_first|time_mix|\bD$|inv_freq|logit_scale|logit_bias|a_param|slopes|gamma_[12]$|rel(ative)?_pos\w*$|forget"
+    r"A_log|dt_bias|time_decay|time_first|time_mix|\bD$|inv_freq|logit_scale|logit_bias|a_param|slopes"
 )
 
-_EMBEDDING = 0.3
+_EMBEDDING = 0.05
 _GAIN = 1.3
+#: Heads over a vocabulary or labels: logits of size one half keep rounding errors far below tolerances of 1e-5.
+_HEAD_GAIN = 0.5
+#: What a decoder sees of its encoder is the same at every position; louder, it drowns the tokens.
+_CROSS = re.compile(r"encoder_attn\.|crossattention\.|EncDecAttention\.|cross_attn\.|encoder_decoder_attention\.")
+_CROSS_GAIN = 0.8
 #: Predictors of lengths, in logarithms: a little more and the output is endless.
 _QUIET = re.compile(r"duration_predictor")
 _QUIET_GAIN = 0.2
 
 
 def randomise(model: Any, *, seed: int = 0) -> None:
-    """Fills all weights (and running statistics of batch norms) of ``model`` in place, from ``seed`` alone: the order
+    """Fills all weights (and codebooks) of ``model`` in place, from ``seed`` alone: the order
     of parameters and their shapes decide, not the state of torch's generator."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)
     seen: set[int] = set()
+    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
     with torch.no_grad():
         for path, module in model.named_modules():
             for name, parameter in module.named_parameters(recurse=False):
                 if id(parameter) not in seen:  # tied weights are filled once
                     seen.add(id(parameter))
                     _fill(parameter, module, f"{path}.{name}", generator)
-            _fill_statistics(module, generator)
+                    if module is head and parameter.dim() == 2:
+                        parameter.mul_(_HEAD_GAIN / _GAIN)
+            _fill_codebooks(module, generator)
 
 
 def _fill(parameter: Any, module: Any, name: str, generator: Any) -> None:
@@ -52,7 +60,8 @@ def _fill(parameter: Any, module: Any, name: str, generator: Any) -> None:
     if isinstance(module, nn.Embedding):
         # small beside what the layers add, so that a tied head does not just repeat the last token
         scale = getattr(module, "scalar_embed_scale", None) or getattr(module, "embed_scale", None)
-        parameter.copy_(_EMBEDDING * noise / max(1.0, float(scale or 1.0)))
+        size = 1.0 if "query" in name else _EMBEDDING  # queries of detectors are all that tells them apart
+        parameter.copy_(size * noise / max(1.0, float(scale or 1.0)) ** 0.5)
         if module.padding_idx is not None:
             parameter[module.padding_idx] = 0
     elif parameter.dim() < 2:
@@ -61,6 +70,8 @@ def _fill(parameter: Any, module: Any, name: str, generator: Any) -> None:
             if bool(parameter.isfinite().all()) and float(parameter.abs().amax() if parameter.numel() else 0) < 100
             else torch.zeros_like(parameter)
         )
+        if "1P" in type(module).__name__:
+            start = torch.zeros_like(parameter)  # such norms add one themselves
         parameter.copy_(start + 0.1 * noise)
     elif "original0" in name or leaf == "weight_g":
         parameter.copy_(1 + 0.1 * noise)  # the magnitude of a normalised weight
@@ -71,7 +82,9 @@ def _fill(parameter: Any, module: Any, name: str, generator: Any) -> None:
     ):
         parameter.copy_(0.5 * noise)  # class tokens, scales
     else:
-        gain = _QUIET_GAIN if _QUIET.search(name) else _GAIN
+        gain = _QUIET_GAIN if _QUIET.search(name) else _CROSS_GAIN if _CROSS.search(name) else _GAIN
+        if isinstance(module, nn.modules.conv._ConvNd):
+            gain = 0.75  # pyramids of them add up
         parameter.copy_(gain * noise / _fan_in(parameter, module) ** 0.5)
 
 
@@ -96,11 +109,40 @@ def _product(values: Any) -> float:
     return result
 
 
-def _fill_statistics(module: Any, generator: Any) -> None:
-    """Batch norms: what they remember of training is a weight like others."""
+def _fill_codebooks(module: Any, generator: Any) -> None:
+    """Codebooks and fixed biases are filled by training; here by chance."""
     import torch
 
-    mean, variance = getattr(module, "running_mean", None), getattr(module, "running_var", None)
-    if isinstance(mean, torch.Tensor) and isinstance(variance, torch.Tensor):
-        mean.copy_(0.1 * torch.randn(mean.shape, generator=generator))
-        variance.copy_(1 + 0.2 * torch.rand(variance.shape, generator=generator))
+    for name, buffer in module.named_buffers(recurse=False):
+        kept = name not in module._non_persistent_buffers_set
+        if kept and buffer.is_floating_point() and buffer.dim() >= 2 and not bool(buffer.any()):
+            size = 0.1 if "bias" in name else 1.0
+            buffer.copy_(size * torch.randn(buffer.shape, generator=generator))
+
+
+def settle(model: Any, inputs: dict[str, Any]) -> None:
+    """Sets what the batch norms of ``model`` remember to what they see for ``inputs``. With any other numbers a deep
+    stack of convolutions forgets its input: what is the same in all pictures grows from layer to layer."""
+    import torch
+
+    def remember(module: Any, arguments: tuple[Any, ...]) -> None:
+        variance, mean = torch.var_mean(arguments[0].transpose(0, 1).flatten(1), dim=1)
+        module.running_mean.copy_(mean)
+        module.running_var.copy_(variance.clamp_min(1e-3))
+
+    norms = [m for m in model.modules() if has_statistics(m)]
+    handles = [module.register_forward_pre_hook(remember) for module in norms]
+    try:
+        with torch.no_grad():
+            model(**inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def has_statistics(module: Any) -> bool:
+    """Whether ``module`` normalises by what it remembers of training."""
+    import torch
+
+    names = ("running_mean", "running_var")
+    return all(isinstance(getattr(module, name, None), torch.Tensor) for name in names)
