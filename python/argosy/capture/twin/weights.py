@@ -84,7 +84,7 @@ def _fill(parameter: Any, module: Any, name: str, generator: Any) -> None:
     else:
         gain = _QUIET_GAIN if _QUIET.search(name) else _CROSS_GAIN if _CROSS.search(name) else _GAIN
         if isinstance(module, nn.modules.conv._ConvNd):
-            gain = 0.75  # pyramids of them add up
+            gain = 0.85  # pyramids of them add up
         parameter.copy_(gain * noise / _fan_in(parameter, module) ** 0.5)
 
 
@@ -128,7 +128,7 @@ def settle(model: Any, inputs: dict[str, Any]) -> None:
     def remember(module: Any, arguments: tuple[Any, ...]) -> None:
         variance, mean = torch.var_mean(arguments[0].transpose(0, 1).flatten(1), dim=1)
         module.running_mean.copy_(mean)
-        module.running_var.copy_(variance.clamp_min(1e-3))
+        module.running_var.copy_(variance.clamp_min(0.1))
 
     norms = [m for m in model.modules() if has_statistics(m)]
     handles = [module.register_forward_pre_hook(remember) for module in norms]
