@@ -16,6 +16,7 @@ from torch._export.serde.serialize import serialize
 from torch.export import ExportedProgram
 
 from .companion import companion
+from .symbols import set_ranges, substituted
 
 ALIGNMENT = 64
 PADDING_FIELD = 0x4246
@@ -64,7 +65,7 @@ def write_capture(path: str | os.PathLike, graphs: list[GraphEntry], manifest: M
     described = []
     for graph in graphs:
         names = {"graph": f"graphs/{graph.name}.json", "companion": f"graphs/{graph.name}.companion.json"}
-        entries.append((names["graph"], reduced_graph(graph.program)))
+        entries.append((names["graph"], reduced_graph(graph)))
         entries.append((names["companion"], to_json(companion(graph.program))))
         described.append({"name": graph.name, **names, "cache": graph.cache, "specialized": graph.specialized,
                           **interface(graph)})  # fmt: skip
@@ -96,19 +97,21 @@ def to_json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
 
 
-def reduced_graph(program: ExportedProgram) -> bytes:
-    """torch's JSON without what the companion holds."""
-    text = serialize(program, serialize_state_dict=False, serialize_constants=False).exported_program
-    document = json.loads(text)
+def reduced_graph(graph: GraphEntry) -> bytes:
+    """torch's JSON with the dims that were observed instead of the guards that torch made up, and without what the
+    companion holds."""
+    text = serialize(graph.program, serialize_state_dict=False, serialize_constants=False).exported_program
+    document = json.loads(substituted(text.decode(), graph))
 
-    def reduce(graph: dict) -> None:
-        for node in graph["nodes"]:
+    def reduce(part: dict) -> None:
+        for node in part["nodes"]:
             node["metadata"] = {}
             for argument in node["inputs"]:
                 if "as_graph" in argument["arg"]:
                     reduce(argument["arg"]["as_graph"]["graph"])
 
     reduce(document["graph_module"]["graph"])
+    set_ranges(document, graph)
     # The order of keys is torch's; sorting would lose that of inputs in value tables, which nothing reads.
     return json.dumps(document, separators=(",", ":"), ensure_ascii=True).encode()
 
