@@ -240,8 +240,8 @@ _BATCHED = ("input_ids", "inputs_embeds", "decoder_input_ids", "input_values", "
 _NAMES: tuple[tuple[str, int, int, str], ...] = (
     (r"input_ids|inputs_embeds", 0, 1, "sequence"),
     (r"decoder_(input_ids|inputs_embeds)", 0, 1, "decoder_sequence"),
-    (r"past_key_values?\b.*\bcross.*", 4, 2, "encoder_sequence"),
-    (r"past_key_values?\b.*", 4, 2, "past_sequence"),
+    (r"past\w*\b.*\b(cross|encoder|cross_attention_cache)\b.*", 4, 2, "encoder_sequence"),
+    (r"past\w*\b.*", 4, 2, "past_sequence"),
     (r"encoder_(hidden_states|outputs|attention_mask)\b.*", 0, 1, "encoder_sequence"),
     (r"decoder_attention_mask", 2, 1, "total_decoder_sequence"),
     (r"attention_mask\b.*", 2, 1, "total_sequence"),
