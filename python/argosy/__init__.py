@@ -12,10 +12,35 @@ from .errors import ExportError
 
 #: Where each public name lives.
 _MODULES = {
+    "AutoExportConfig": ".exporters",
+    "AutoHfExporter": ".exporters",
     "Checkpoint": "._core",
+    "DynamoConfig": ".exporters",
+    "ExecutorchConfig": ".exporters",
+    "ExportConfigMixin": ".exporters",
+    "ExportFormat": ".exporters",
+    "HfExporter": ".exporters",
+    "InputObserver": ".observer",
+    "OnnxConfig": ".exporters",
     "TensorInfo": "._core",
+    "VersionDriftWarning": ".exporters",
     "__version__": "._core",
+    "apply_fx_node_fixes": ".exporters",
+    "apply_fx_program_fixes": ".exporters",
+    "apply_patches": ".exporters",
+    "decompose_for_generation": ".exporters",
+    "decompose_multimodal": ".exporters",
+    "decompose_prefill_decode": ".exporters",
+    "get_leaf_tensors": ".exporters",
+    "is_multimodal": ".exporters",
     "open_checkpoint": "._core",
+    "prepare_for_export": ".exporters",
+    "register_export_config": ".exporters",
+    "register_export_input_preparer": ".exporters",
+    "register_exporter": ".exporters",
+    "register_fx_node_fix": ".exporters",
+    "register_fx_program_fix": ".exporters",
+    "register_patch": ".exporters",
 }
 
 __all__ = ["ExportError", *sorted(_MODULES)]

@@ -1,0 +1,93 @@
+"""The right configuration class and exporter for a format that is known at run time only."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import ExportError
+from .base import HfExporter
+from .configs import DynamoConfig, ExecutorchConfig, ExportConfigMixin, ExportFormat, OnnxConfig
+
+#: Format to exporter: a class, or where it is found, so that only the one in use is imported.
+_EXPORTERS: dict[str, type[HfExporter] | tuple[str, str]] = {}
+
+_CONFIGS: dict[str, type[ExportConfigMixin]] = {
+    "dynamo": DynamoConfig,
+    "onnx": OnnxConfig,
+    "executorch": ExecutorchConfig,
+}
+
+
+class AutoExportConfig:
+    """Makes the configuration that a dict describes."""
+
+    @classmethod
+    def from_dict(cls, config_dict: Mapping[str, Any]) -> ExportConfigMixin:
+        """The configuration of the class that belongs to ``config_dict["export_format"]``."""
+        return _look_up(_CONFIGS, config_dict.get("export_format"), "configuration").from_dict(config_dict)
+
+
+class AutoHfExporter:
+    """Makes the exporter that belongs to a configuration."""
+
+    @classmethod
+    def from_config(cls, config: ExportConfigMixin | Mapping[str, Any], **options: Any) -> HfExporter:
+        """An exporter for the format of `config`; `options` go to its constructor."""
+        if isinstance(config, Mapping):
+            config = AutoExportConfig.from_dict(config)
+        name = _name(config.export_format)
+        found = _look_up(_EXPORTERS, name, "exporter")
+        if isinstance(found, tuple):
+            found = getattr(importlib.import_module(found[0], __package__), found[1])
+            _EXPORTERS[name] = found
+        return found(**options)
+
+
+def register_exporter(name: str) -> Callable[[type[HfExporter]], type[HfExporter]]:
+    """Registers the decorated subclass of `HfExporter` for a format, in place of the one there was."""
+
+    def decorate(exporter: type[HfExporter]) -> type[HfExporter]:
+        _check_class(exporter, HfExporter)
+        _EXPORTERS[name] = exporter
+        return exporter
+
+    return decorate
+
+
+def register_export_config(name: str) -> Callable[[type[ExportConfigMixin]], type[ExportConfigMixin]]:
+    """Registers the decorated configuration class for a format, in place of the one there was."""
+
+    def decorate(config: type[ExportConfigMixin]) -> type[ExportConfigMixin]:
+        _check_class(config, ExportConfigMixin)
+        _CONFIGS[name] = config
+        return config
+
+    return decorate
+
+
+def _name(export_format: Any) -> str:
+    return export_format.value if isinstance(export_format, ExportFormat) else export_format
+
+
+def _look_up(table: Mapping[str, Any], export_format: Any, what: str) -> Any:
+    if export_format is None:
+        raise ExportError(
+            "the configuration has no export_format",
+            code="bad-config",
+            hint=f"add one: {', '.join(f'{name!r}' for name in table)}",
+        )
+    name = _name(export_format)
+    if name not in table:
+        raise ExportError(
+            f"there is no {what} for {name!r}", code="bad-config", hint=f"there is one for {', '.join(sorted(table))}"
+        )
+    return table[name]
+
+
+def _check_class(given: Any, base: type) -> None:
+    if not isinstance(given, type) or not issubclass(given, base):
+        raise ExportError(
+            f"{given!r} is no subclass of {base.__name__}", code="bad-config", hint=f"derive it from {base.__name__}"
+        )

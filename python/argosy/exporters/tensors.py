@@ -1,0 +1,38 @@
+"""Tensors inside nested inputs and outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..capture.structures import flatten
+
+
+def get_leaf_tensors(value: Any) -> dict[str, torch.Tensor]:
+    """All tensors in a nest of containers, dataclasses, model outputs and caches, by dotted path.
+
+    A tensor by itself is called ``output``.
+    """
+    leaves, _ = flatten(value)
+    return {".".join(path) or "output": tensor for path, tensor in leaves}
+
+
+def cast_tensors(value: Any, dtype: torch.dtype | None, device: torch.device | None) -> Any:
+    """`value` with its tensors on `device` and the floating-point ones in `dtype`; itself if that changes nothing."""
+    leaves, structure = flatten(value)
+    tensors = [tensor for _, tensor in leaves]
+    moved = [
+        tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else tensor.dtype) for tensor in tensors
+    ]
+    if all(after is before for after, before in zip(moved, tensors, strict=True)):
+        return value
+    return structure.rebuild(iter(moved))
+
+
+def module_dtype_and_device(module: torch.nn.Module) -> tuple[torch.dtype | None, torch.device | None]:
+    """Of its first floating-point parameter; None for a module without one."""
+    for parameter in module.parameters():
+        if parameter.is_floating_point():
+            return parameter.dtype, parameter.device
+    return None, None

@@ -1,0 +1,207 @@
+"""Registries of patches and fixes: what is changed, for how long, and why.
+
+A *patch* replaces an attribute (a method of a model class, an op of torch) while a model is traced, and is undone after.
+A *fix* changes a traced graph in place. Both are kept by backend. Importing this module imports nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.metadata
+import inspect
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import ExportError
+
+logger = logging.getLogger(__name__)
+
+Factory = Callable[[Any], Any]
+"""Takes the original, returns the replacement."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One attribute and what replaces it."""
+
+    backend: str
+    path: str
+    """``package.module.Class.attribute`` or ``package.module.attribute``."""
+    factory: Factory
+    reason: str = ""
+    versions: str = ""
+    """For which versions it is meant: ``"transformers>=5.13,<5.30; torch>=2.12"``. Empty: for all."""
+
+
+_PATCHES: dict[str, list[Patch]] = {}
+_FX_NODE_FIXES: dict[str, list[Callable[[Any, Any], bool]]] = {}
+_FX_PROGRAM_FIXES: dict[str, list[Callable[[Any], None]]] = {}
+
+
+# ---- patches ----
+
+
+def register_patch(
+    backend: str, *dotted_paths: str, reason: str = "", versions: str = ""
+) -> Callable[[Factory], Factory]:
+    """Registers the decorated ``factory(original) -> replacement`` for each path, to be installed by `apply_patches`.
+
+    The last part of a path is the attribute, the rest the module or class that has it. Paths are looked up when patches
+    are applied: one whose module does not exist in the installed version is skipped.
+    """
+    if not dotted_paths or any("." not in path for path in dotted_paths):
+        raise ExportError(
+            f"a patch for {backend!r} has no dotted path: {dotted_paths}",
+            code="bad-patch",
+            hint='name what to replace: @register_patch("dynamo", "package.module.Class.method")',
+        )
+
+    def decorate(factory: Factory) -> Factory:
+        for path in dotted_paths:
+            _PATCHES.setdefault(backend, []).append(Patch(backend, path, factory, reason, versions))
+        return factory
+
+    return decorate
+
+
+def registered_patches(backend: str) -> tuple[Patch, ...]:
+    """The patches of a backend in the order in which they are applied."""
+    return tuple(_PATCHES.get(backend, ()))
+
+
+@contextlib.contextmanager
+def apply_patches(backend: str) -> Iterator[tuple[Patch, ...]]:
+    """Installs the patches of `backend` for a with block, and gives those that apply here.
+
+    Originals are put back when the block is left, also by an exception, in reverse order.
+    """
+    with contextlib.ExitStack() as stack:
+        applied = []
+        for patch in registered_patches(backend):
+            if not versions_match(patch.versions):
+                logger.debug("patch of %s skipped: it is for %s", patch.path, patch.versions)
+                continue
+            owner = _find_owner(patch)
+            if owner is not None:
+                stack.enter_context(patched(owner, patch.path.rpartition(".")[2], patch.factory))
+                applied.append(patch)
+        yield tuple(applied)
+
+
+@contextlib.contextmanager
+def patched(owner: Any, attribute: str, factory: Factory) -> Iterator[None]:
+    """``owner.attribute`` replaced by ``factory(original)`` for a with block. Static and class methods stay such."""
+    own = vars(owner) if hasattr(owner, "__dict__") else {}
+    had = attribute in own
+    raw = own[attribute] if had else inspect.getattr_static(owner, attribute)
+    if isinstance(owner, type) and isinstance(raw, (staticmethod, classmethod)):
+        replacement = type(raw)(factory(raw.__func__))
+    else:
+        replacement = factory(raw if isinstance(raw, property) else getattr(owner, attribute))
+    setattr(owner, attribute, replacement)
+    try:
+        yield
+    finally:
+        if had:
+            setattr(owner, attribute, raw)
+        else:
+            delattr(owner, attribute)
+
+
+def versions_match(versions: str) -> bool:
+    """Whether the installed packages are among `versions`; a package that is not installed is not."""
+    from packaging.requirements import Requirement
+
+    for text in filter(None, (part.strip() for part in versions.split(";"))):
+        requirement = Requirement(text)
+        try:
+            installed = importlib.metadata.version(requirement.name)
+        except importlib.metadata.PackageNotFoundError:
+            return False
+        if not requirement.specifier.contains(installed, prereleases=True):
+            return False
+    return True
+
+
+def _find_owner(patch: Patch) -> Any | None:
+    """The module or class that has the attribute. None, with a line in the debug log, where this version has none."""
+    parts = patch.path.split(".")
+    owner, rest = None, parts[:-1]
+    for count in range(len(parts) - 1, 0, -1):
+        name = ".".join(parts[:count])
+        try:
+            owner = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            # A module that is there but lacks a package of its own is as good as absent, too.
+            logger.debug("patch of %s: %s", patch.path, error)
+            continue
+        rest = parts[count:-1]
+        break
+    if owner is None:
+        logger.debug("patch of %s skipped: its module is not installed", patch.path)
+        return None
+    for part in (*rest, parts[-1]):
+        if not hasattr(owner, part):
+            text = f"{patch.path}: {getattr(owner, '__name__', owner)} has no {part!r}"
+            if patch.versions:
+                raise ExportError(
+                    f"patch of {text}, though the installed versions are among {patch.versions}",
+                    code="bad-patch",
+                    hint="correct the path or narrow versions= of the patch",
+                )
+            logger.debug("patch of %s skipped", text)
+            return None
+        if part is not parts[-1]:
+            owner = getattr(owner, part)
+    return owner
+
+
+# ---- fixes ----
+
+
+def register_fx_node_fix(backend: str) -> Callable[[Callable], Callable]:
+    """Registers the decorated ``fix(graph_module, node) -> bool``; True says that it took care of the node."""
+
+    def decorate(fix: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+        _FX_NODE_FIXES.setdefault(backend, []).append(fix)
+        return fix
+
+    return decorate
+
+
+def register_fx_program_fix(backend: str) -> Callable[[Callable], Callable]:
+    """Registers the decorated ``fix(exported_program) -> None``, for what one node does not tell."""
+
+    def decorate(fix: Callable[[Any], None]) -> Callable[[Any], None]:
+        _FX_PROGRAM_FIXES.setdefault(backend, []).append(fix)
+        return fix
+
+    return decorate
+
+
+def apply_fx_node_fixes(backend: str, graph_module: Any) -> None:
+    """Offers every call node of the graph and its sub-graphs to the fixes of `backend`, in order, until one takes it.
+
+    Then removes nodes that nothing uses any more and recompiles.
+    """
+    from torch.fx import GraphModule
+
+    fixes = _FX_NODE_FIXES.get(backend, [])
+    for module in list(graph_module.modules()):
+        if not isinstance(module, GraphModule):
+            continue
+        for node in list(module.graph.nodes):
+            # A fix may have removed nodes after its own.
+            if node.op == "call_function" and not getattr(node, "_erased", False):
+                any(fix(module, node) for fix in fixes)
+        module.graph.eliminate_dead_code()
+        module.recompile()
+
+
+def apply_fx_program_fixes(backend: str, exported_program: Any) -> None:
+    """Applies the program fixes of `backend`, in order and in place."""
+    for fix in _FX_PROGRAM_FIXES.get(backend, []):
+        fix(exported_program)

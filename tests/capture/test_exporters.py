@@ -1,0 +1,502 @@
+"""Configurations, registries and utilities of the public exporters, on real tiny models."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import (
+    BertConfig,
+    BertModel,
+    CLIPVisionConfig,
+    LlamaConfig,
+    LlamaForCausalLM,
+    LlavaConfig,
+    LlavaForConditionalGeneration,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+import argosy
+from argosy import ExportError
+from argosy.exporters import (
+    AutoExportConfig,
+    AutoHfExporter,
+    DynamoConfig,
+    ExecutorchConfig,
+    ExportFormat,
+    HfExporter,
+    OnnxConfig,
+    VersionDriftWarning,
+    apply_patches,
+    decompose_for_generation,
+    decompose_multimodal,
+    decompose_prefill_decode,
+    get_leaf_tensors,
+    is_multimodal,
+    prepare_for_export,
+    register_export_config,
+    register_export_input_preparer,
+    register_exporter,
+    register_patch,
+)
+from argosy.exporters import auto, prepare, versions
+from argosy.exporters.configs import ExportConfigMixin
+from argosy.patching import (
+    _FX_NODE_FIXES,
+    _FX_PROGRAM_FIXES,
+    _PATCHES,
+    apply_fx_node_fixes,
+    apply_fx_program_fixes,
+    register_fx_node_fix,
+    register_fx_program_fix,
+    registered_patches,
+    versions_match,
+)
+
+TEXT = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 50}
+
+
+def llama() -> LlamaForCausalLM:
+    torch.manual_seed(0)
+    return LlamaForCausalLM(LlamaConfig(**TEXT)).eval()
+
+
+def llava() -> LlavaForConditionalGeneration:
+    torch.manual_seed(0)
+    vision = CLIPVisionConfig(
+        hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2, image_size=8, patch_size=4
+    )
+    config = LlavaConfig(vision_config=vision, text_config=LlamaConfig(**TEXT), image_token_index=49)
+    return LlavaForConditionalGeneration(config).eval()
+
+
+def llava_inputs() -> dict[str, torch.Tensor]:
+    ids = torch.tensor([[1, 2, 49, 49, 49, 49, 5]])
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "pixel_values": torch.linspace(-1, 1, 192).reshape(1, 3, 8, 8)}
+
+
+def prompt() -> dict[str, torch.Tensor]:
+    ids = torch.tensor([[0, 2, 3, 4], [5, 6, 7, 8]])
+    return {"input_ids": ids, "attention_mask": torch.tensor([[0, 1, 1, 1], [1, 1, 1, 1]])}
+
+
+# ---- configurations ----
+
+
+def test_names_are_public():
+    for name in argosy.exporters.__all__:
+        assert getattr(argosy, name) is getattr(argosy.exporters, name), name
+    from argosy.exporters.utils import decompose_multimodal as under_the_known_name
+
+    assert under_the_known_name is decompose_multimodal
+    assert argosy.InputObserver is argosy.observer.InputObserver
+
+
+def test_importing_names_of_configurations_imports_no_torch():
+    code = "import sys, argosy, argosy.patching, argosy.observer; argosy.OnnxConfig(); print('torch' in sys.modules)"
+    path = Path(argosy.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=path, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("kind", [DynamoConfig, OnnxConfig, ExecutorchConfig])
+def test_dicts_and_back(kind):
+    config = kind(dynamic=True, dynamic_shapes={"input_ids": {0: torch.export.Dim.AUTO}})
+    values = config.to_dict()
+    assert kind.from_dict(values) == config and dict(config) == values
+    assert AutoExportConfig.from_dict(values) == config
+    plain = json.loads(json.dumps(kind().to_dict()))
+    assert AutoExportConfig.from_dict(plain) == kind()
+    values["dynamic_shapes"]["input_ids"][0] = None
+    assert config.dynamic_shapes["input_ids"][0] is torch.export.Dim.AUTO
+
+
+def test_unknown_keys_list_the_known_ones():
+    with pytest.raises(ExportError, match="OnnxConfig has no 'opset'") as caught:
+        OnnxConfig.from_dict({"opset": 21})
+    assert "opset_version" in caught.value.hint and caught.value.code == "bad-config"
+    with pytest.raises(ExportError, match="has no export_format"):
+        AutoExportConfig.from_dict({"dynamic": True})
+    with pytest.raises(ExportError, match="no configuration for 'tensorrt'"):
+        AutoExportConfig.from_dict({"export_format": "tensorrt"})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"dynamic": "yes"},
+        {"opset_version": "21"},
+        {"opset_version": True},
+        {"output_path": 3},
+        {"export_format": "dynamo"},
+    ],
+)
+def test_wrong_values_are_refused(values):
+    with pytest.raises(ExportError) as caught:
+        OnnxConfig(**values)
+    assert caught.value.hint
+
+
+def test_formats_are_their_names():
+    assert OnnxConfig().export_format is ExportFormat.ONNX == "onnx"
+    assert OnnxConfig(export_format="onnx").export_format is ExportFormat.ONNX
+
+
+# ---- exporters ----
+
+
+@pytest.fixture
+def own_format():
+    """A format of a user: its exporter keeps what it was called with."""
+
+    @register_export_config("own")
+    @dataclass
+    class OwnConfig(ExportConfigMixin):
+        export_format: str = "own"
+        level: int = 1
+
+    @register_exporter("own")
+    class OwnExporter(HfExporter):
+        config_class = OwnConfig
+
+        def export(self, model, sample_inputs, config=None):
+            return type(model).__name__, list(sample_inputs), OwnConfig.accept(config).level
+
+    yield OwnConfig
+    del auto._EXPORTERS["own"], auto._CONFIGS["own"]
+
+
+def test_registered_exporter(own_format):
+    exporter = AutoHfExporter.from_config({"export_format": "own", "level": 3})
+    assert exporter.export(torch.nn.Identity(), {"x": 1}, {"level": 3}) == ("Identity", ["x"], 3)
+    with pytest.raises(ExportError, match="is a OnnxConfig"):
+        exporter.export(torch.nn.Identity(), {}, OnnxConfig())
+    with pytest.raises(ExportError, match="no subclass of HfExporter"):
+        register_exporter("other")(int)
+
+
+def test_export_for_generation(own_format):
+    exporter = AutoHfExporter.from_config(own_format())
+    exported = exporter.export_for_generation(llama(), prompt(), {"level": 2})
+    assert exported["prefill"][0] == "LlamaForCausalLM" and exported["decode"][2] == 2
+    assert "past_key_values" in exported["decode"][1]
+    exported = exporter.export_for_generation(llama(), prompt(), {"prefill": own_format(), "decode": {"level": 5}})
+    assert (exported["prefill"][2], exported["decode"][2]) == (1, 5)
+    with pytest.raises(ExportError, match="no configuration for decode"):
+        exporter.export_for_generation(llama(), prompt(), {"prefill": own_format()})
+
+
+def test_formats_without_an_exporter_say_so():
+    with pytest.raises(ExportError, match="no exporter for 'onnx'"):
+        AutoHfExporter.from_config(OnnxConfig())
+
+
+def test_missing_package(own_format):
+    class Needy(HfExporter):
+        required_packages = ("torch", "no_such_package")
+
+        def export(self, model, sample_inputs, config=None): ...
+
+    with pytest.raises(ExportError, match="Needy needs no_such_package"):
+        Needy()
+
+
+def test_one_warning_about_versions(monkeypatch):
+    monkeypatch.setattr(versions, "_warned", set())
+    monkeypatch.setattr(
+        versions, "TESTED_VERSIONS", {"torch": ("1.0",), "transformers": versions.TESTED_VERSIONS["transformers"]}
+    )
+    with pytest.warns(VersionDriftWarning, match=r"torch 2.* \(tested: 1.0.\*\)") as caught:
+        versions.warn_on_drift()
+        versions.warn_on_drift()
+    assert len(caught) == 1 and "transformers" not in str(caught[0].message)
+
+
+def test_tested_versions_are_quiet(monkeypatch):
+    monkeypatch.setattr(versions, "_warned", set())
+    installed = {"torch": torch.__version__.split("+")[0].rpartition(".")[0]}
+    monkeypatch.setattr(versions, "TESTED_VERSIONS", {"torch": (installed["torch"],)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        versions.warn_on_drift()
+
+
+# ---- patches and fixes ----
+
+
+class Target:
+    value = 1
+
+    def method(self):
+        return "method"
+
+    @staticmethod
+    def static():
+        return "static"
+
+    @classmethod
+    def of_class(cls):
+        return cls.__name__
+
+
+class Child(Target):
+    pass
+
+
+@pytest.fixture
+def backend():
+    yield "test-backend"
+    for registry in (_PATCHES, _FX_NODE_FIXES, _FX_PROGRAM_FIXES):
+        registry.pop("test-backend", None)
+
+
+HERE = f"{__name__}."
+
+
+def test_patches_are_undone_also_after_an_exception(backend):
+    before = {name: vars(Target)[name] for name in ("method", "static", "of_class", "value")}
+
+    @register_patch(backend, HERE + "Target.method", HERE + "Target.static", HERE + "Target.of_class", reason="test")
+    def factory(original):
+        return lambda *args: f"patched {original(*args)}"
+
+    register_patch(backend, HERE + "Target.value")(lambda original: original + 1)
+    register_patch(backend, "torch.nn.functional.relu")(lambda original: lambda x: original(x) + 1)
+    relu = torch.nn.functional.relu
+    with pytest.raises(KeyError), apply_patches(backend) as applied:
+        assert len(applied) == 5 and applied[0].reason == "test"
+        assert Target().method() == "patched method" and Target.static() == "patched static"
+        assert Target.of_class() == "patched Target" and Child.of_class() == "patched Child" and Target.value == 2
+        assert torch.nn.functional.relu(torch.tensor(-1.0)) == 1
+        raise KeyError
+    assert {name: vars(Target)[name] for name in before} == before
+    assert torch.nn.functional.relu is relu
+
+
+def test_patch_of_an_inherited_method_leaves_no_trace(backend):
+    register_patch(backend, HERE + "Child.method")(lambda original: lambda self: "child")
+    with apply_patches(backend):
+        assert Child().method() == "child" and Target().method() == "method"
+    assert "method" not in vars(Child)
+
+
+def test_failing_factory_undoes_the_others(backend):
+    register_patch(backend, HERE + "Target.method")(lambda original: lambda self: "patched")
+    register_patch(backend, HERE + "Target.value")(lambda original: 1 / 0)
+    with pytest.raises(ZeroDivisionError), apply_patches(backend):
+        pass
+    assert Target().method() == "method"
+
+
+def test_unknown_paths_are_skipped(backend, caplog):
+    paths = (
+        "transformers.models.no_such.modeling_no_such.Model.forward",
+        "no_such_package.thing",
+        HERE + "Target.none",
+    )
+    register_patch(backend, *paths)(lambda original: None)
+    with caplog.at_level(logging.DEBUG, "argosy.patching"), apply_patches(backend) as applied:
+        assert applied == ()
+    for path in paths:
+        assert any(path in record.getMessage() for record in caplog.records), path
+    with pytest.raises(ExportError, match="no dotted path"):
+        register_patch(backend)
+
+
+def test_versions_of_patches(backend):
+    register_patch(backend, HERE + "Target.value", versions="torch<1")(lambda original: 2)
+    register_patch(backend, HERE + "Target.method", versions="torch>=2; transformers>=4.50")(
+        lambda original: lambda s: "new"
+    )
+    with apply_patches(backend) as applied:
+        assert [patch.path for patch in applied] == [HERE + "Target.method"] and Target.value == 1
+    assert len(registered_patches(backend)) == 2
+    assert not versions_match("no-such-package>=1") and versions_match("")
+    # Within its versions a path that does not exist is a mistake.
+    register_patch(backend, HERE + "Target.gone", versions="torch>=2")(lambda original: None)
+    with pytest.raises(ExportError, match="has no 'gone'"), apply_patches(backend):
+        pass
+    assert Target().method() == "method"
+
+
+def test_fixes(backend):
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return torch.ops.aten.alias(x + 1) * 2
+
+    program = torch.export.export(Module(), (torch.ones(2),))
+    seen = []
+
+    @register_fx_node_fix(backend)
+    def drop_alias(module, node):
+        if node.target is not torch.ops.aten.alias.default:
+            return False
+        node.replace_all_uses_with(node.args[0])
+        return True
+
+    @register_fx_node_fix(backend)
+    def count(module, node):
+        seen.append(str(node.target))
+        return False
+
+    register_fx_program_fix(backend)(lambda exported: seen.append(type(exported).__name__))
+    apply_fx_node_fixes(backend, program.graph_module)
+    apply_fx_program_fixes(backend, program)
+    assert seen == ["aten.add.Tensor", "aten.mul.Tensor", "ExportedProgram"]
+    assert not [node for node in program.graph.nodes if node.target is torch.ops.aten.alias.default]
+    assert torch.equal(program.module()(torch.ones(2)), torch.full((2,), 4.0))
+
+
+# ---- inputs ----
+
+
+def test_leaf_tensors():
+    model = llama()
+    outputs = model(**prompt())
+    leaves = get_leaf_tensors(outputs)
+    assert list(leaves)[:2] == ["logits", "past_key_values.layers.0.keys"] and len(leaves) == 5
+    assert list(get_leaf_tensors([torch.zeros(1), {"a": (torch.ones(1), 3)}])) == ["0", "1.a.0"]
+    assert list(get_leaf_tensors(torch.zeros(1))) == ["output"]
+
+
+def test_prepare_for_export():
+    model = llama().to(torch.bfloat16)
+    cache = llama()(**prompt()).past_key_values
+    inputs = {
+        **prompt(),
+        "past_key_values": cache,
+        "labels": torch.zeros(2, 4),
+        "use_cache": True,
+        "return_dict": None,
+        "output_attentions": False,
+        "inputs_embeds": None,
+    }
+    same_model, same_inputs, flags = prepare_for_export(model, inputs)
+    assert same_model is model and same_inputs is inputs
+    assert list(inputs) == ["input_ids", "attention_mask", "past_key_values"]
+    assert flags == {"use_cache": True, "output_attentions": False}
+    assert inputs["past_key_values"].layers[1].keys.dtype == torch.bfloat16
+    assert inputs["input_ids"].dtype == torch.int64
+
+
+def test_input_preparers(monkeypatch):
+    monkeypatch.setattr(prepare, "_PREPARERS", [])
+
+    @register_export_input_preparer("input_ids", "special")
+    def add(model, inputs):
+        inputs["length"] = torch.tensor(inputs["input_ids"].shape[1])
+
+    inputs = prompt()
+    prepare_for_export(llama(), inputs)
+    assert "length" not in inputs
+    inputs["special"] = 1
+    prepare_for_export(llama(), inputs)
+    assert inputs["length"] == 4
+
+
+def test_packed_images_get_what_the_encoder_computes():
+    """Helper results are found by running the encoder, and with them it computes the same without the helpers."""
+    qwen = pytest.importorskip("transformers.models.qwen2_5_vl.modeling_qwen2_5_vl")
+    pytest.importorskip("transformers.vision_utils", reason="older versions have no helpers that take results")
+    config = qwen.Qwen2_5_VLVisionConfig(
+        depth=2,
+        hidden_size=16,
+        num_heads=2,
+        intermediate_size=32,
+        out_hidden_size=16,
+        patch_size=4,
+        fullatt_block_indexes=[1],
+        window_size=16,
+    )
+    torch.manual_seed(0)
+    encoder = qwen.Qwen2_5_VisionTransformerPretrainedModel(config).eval()
+    inputs = {"hidden_states": torch.randn(24, 96), "grid_thw": torch.tensor([[1, 4, 6]])}
+    expected = encoder(**inputs)
+    original = qwen.get_vision_window_index
+    prepare_for_export(encoder, inputs)
+    assert qwen.get_vision_window_index is original
+    assert {"cu_seqlens", "position_ids", "window_index", "cu_window_seqlens"} <= set(inputs)
+    grid = inputs["grid_thw"]
+    inputs["grid_thw"] = torch.zeros_like(grid)
+    outputs = encoder(**inputs)
+    for name, tensor in get_leaf_tensors(expected).items():
+        assert torch.equal(tensor, get_leaf_tensors(outputs)[name]), name
+
+
+@pytest.mark.parametrize("name", ["flash_attention_2", "flex_attention"])
+def test_attention_that_cannot_be_traced(name):
+    model = llama()
+    model.config._attn_implementation = name
+    with pytest.raises(ExportError, match=name) as caught:
+        prepare_for_export(model, prompt())
+    assert 'set_attn_implementation("sdpa")' in caught.value.hint
+    bert = BertModel(BertConfig(**TEXT)).eval()
+    prepare_for_export(bert, prompt())
+
+
+# ---- components ----
+
+
+def test_prefill_and_decode():
+    model = llama()
+    components = decompose_prefill_decode(model, prompt())
+    assert list(components) == ["prefill", "decode"]
+    for module, inputs in components.values():
+        assert module is model and "attention_mask" in inputs and "logits_to_keep" not in inputs
+    _, prefill = components["prefill"]
+    _, decode = components["decode"]
+    assert prefill["input_ids"].shape == (2, 4) and decode["input_ids"].shape == (2, 1)
+    assert decode["past_key_values"].get_seq_length() == 4 and decode["attention_mask"].shape == (2, 5)
+    # One step with the cache gives what a whole prompt gives.
+    whole = torch.cat([prefill["input_ids"], decode["input_ids"]], 1)
+    expected = model(input_ids=whole, attention_mask=decode["attention_mask"]).logits[:, -1]
+    positions = decode["attention_mask"].cumsum(1)[:, -1:] - 1
+    actual = model(**{**decode, "position_ids": positions}).logits[:, -1]
+    assert torch.allclose(actual[1], expected[1], atol=1e-5)
+
+
+def test_encoder_decoder():
+    config = T5Config(d_model=16, d_ff=32, num_layers=2, num_heads=2, d_kv=8, vocab_size=50, decoder_start_token_id=0)
+    components = decompose_for_generation(T5ForConditionalGeneration(config).eval(), prompt())
+    _, decode = components["decode"]
+    assert list(components) == ["prefill", "decode"]
+    assert decode["encoder_outputs"].last_hidden_state.shape == (2, 4, 16)
+    assert decode["past_key_values"].cross_attention_cache.get_seq_length() == 4
+
+
+def test_multimodal_components():
+    model = llava()
+    assert is_multimodal(model) and not is_multimodal(llama()) and not is_multimodal(torch.nn.Linear(1, 1))
+    components = decompose_for_generation(model, llava_inputs())
+    assert list(components) == ["image_encoder", "multi_modal_projector", "language_model", "lm_head", "decode"]
+    image_encoder, inputs = components["image_encoder"]
+    assert image_encoder is model.get_encoder(modality="image") and inputs["pixel_values"].shape == (1, 3, 8, 8)
+    assert components["language_model"][1]["inputs_embeds"].shape == (1, 7, 16)
+    for name, (module, inputs) in components.items():
+        assert get_leaf_tensors(module(**inputs)), name
+    assert "input_ids" in components["decode"][1] and "pixel_values" not in components["decode"][1]
+    _, prefill = decompose_prefill_decode(model, llava_inputs())["prefill"]
+    assert prefill["pixel_values"].shape == (1, 3, 8, 8)
+    by_forward = decompose_multimodal(model, prefill)
+    assert list(by_forward) == list(components)[:-1]
+    want, have = (parts["language_model"][1]["inputs_embeds"] for parts in (components, by_forward))
+    assert torch.allclose(want, have, atol=1e-6)
+
+
+def test_multimodal_needs_an_encoder():
+    with pytest.raises(ValueError, match="LlamaForCausalLM has no image or audio encoder"):
+        decompose_multimodal(llama(), prompt())
+
+
+def test_generate_that_fails():
+    with pytest.raises(ExportError, match="generate failed") as caught:
+        decompose_prefill_decode(llama(), {"input_ids": torch.zeros(1, 2), "no_such_input": torch.zeros(1)})
+    assert "no_such_input" in caught.value.hint
