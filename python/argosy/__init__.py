@@ -16,6 +16,7 @@ _MODULES = {
     "AutoHfExporter": ".exporters",
     "Checkpoint": "._core",
     "DynamoConfig": ".exporters",
+    "DynamoExporter": ".exporters",
     "ExecutorchConfig": ".exporters",
     "ExportConfigMixin": ".exporters",
     "ExportFormat": ".exporters",

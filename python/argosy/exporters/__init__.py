@@ -10,6 +10,7 @@ _MODULES = {
     "AutoExportConfig": ".auto",
     "AutoHfExporter": ".auto",
     "DynamoConfig": ".configs",
+    "DynamoExporter": ".exporter_dynamo",
     "ExecutorchConfig": ".configs",
     "ExportConfigMixin": ".configs",
     "ExportFormat": ".configs",

@@ -11,7 +11,9 @@ from .base import HfExporter
 from .configs import DynamoConfig, ExecutorchConfig, ExportConfigMixin, ExportFormat, OnnxConfig
 
 #: Format to exporter: a class, or where it is found, so that only the one in use is imported.
-_EXPORTERS: dict[str, type[HfExporter] | tuple[str, str]] = {}
+_EXPORTERS: dict[str, type[HfExporter] | tuple[str, str]] = {
+    "dynamo": (".exporter_dynamo", "DynamoExporter"),
+}
 
 _CONFIGS: dict[str, type[ExportConfigMixin]] = {
     "dynamo": DynamoConfig,

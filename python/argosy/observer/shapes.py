@@ -21,7 +21,12 @@ def dynamic_shapes(arguments: Mapping[str, Any], dims: Mapping[str, Mapping[int,
     """
     leaves, _ = flatten(dict(arguments))
     names = {id(tensor): leaf_name(path) for path, tensor in leaves}
-    return {name: _shape_of(value, names, dims) for name, value in arguments.items()}
+
+    def axes_of(tensor: torch.Tensor) -> dict[int, Any]:
+        axes = dims.get(names.get(id(tensor), ""), {})
+        return {axis: torch.export.Dim.DYNAMIC for axis, dim in axes.items() if not dim.is_fixed}
+
+    return map_tensors(dict(arguments), axes_of)
 
 
 def nest_extra(method: Callable[..., Any], shapes: dict[str, Any]) -> dict[str, Any]:
@@ -35,17 +40,17 @@ def nest_extra(method: Callable[..., Any], shapes: dict[str, Any]) -> dict[str, 
     return {**known, extra: {name: shapes[name] for name in unknown}}
 
 
-def _shape_of(value: Any, names: Mapping[int, str], dims: Mapping[str, Mapping[int, DimExpr]]) -> Any:
+def map_tensors(value: Any, axes_of: Callable[[torch.Tensor], Any]) -> Any:
+    """`value` with ``axes_of(tensor)`` for each tensor and None for all else, in the form that torch.export wants."""
     if isinstance(value, torch.Tensor):
-        axes = dims.get(names.get(id(value), ""), {})
-        return {axis: torch.export.Dim.DYNAMIC for axis, dim in axes.items() if not dim.is_fixed}
+        return axes_of(value)
     kind = type(value)
     if kind in (list, tuple):
-        return kind(_shape_of(item, names, dims) for item in value)
+        return kind(map_tensors(item, axes_of) for item in value)
     if kind is dict:
-        return {key: _shape_of(item, names, dims) for key, item in value.items()}
+        return {key: map_tensors(item, axes_of) for key, item in value.items()}
     if kind in _pytree.SUPPORTED_NODES:
         children, _ = _pytree.SUPPORTED_NODES[kind].flatten_fn(value)
-        return _shape_of(children if type(children) in (list, tuple) else list(children), names, dims)
+        return map_tensors(children if type(children) in (list, tuple) else list(children), axes_of)
     leaves, _ = flatten(value)
-    return [_shape_of(tensor, names, dims) for _, tensor in leaves] if leaves else None
+    return [axes_of(tensor) for _, tensor in leaves] if leaves else None

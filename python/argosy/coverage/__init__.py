@@ -1,0 +1,1 @@
+"""Coverage: which families of models work, measured by a command and written to ``docs/coverage``."""

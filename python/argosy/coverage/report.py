@@ -1,0 +1,104 @@
+"""Writes the results of a run as a table for people and as JSON of the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .families import KINDS, Family
+
+Results = dict[tuple[str, str], dict[str, Any]]
+"""By family and tool."""
+
+
+def write_report(families: list[Family], results: Results, versions: dict[str, str], folder: Path) -> None:
+    rows = [_row(family, results) for family in families]
+    folder.mkdir(parents=True, exist_ok=True)
+    document = {"versions": versions, "summary": _summary(rows), "families": rows}
+    (folder / "capture.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / "capture.md").write_text(render(document), encoding="utf-8")
+
+
+def _row(family: Family, results: Results) -> dict[str, Any]:
+    row: dict[str, Any] = {"family": family.name, "model_type": family.model_type, "kind": family.kind}
+    for tool in ("ours", "peer"):
+        row[tool] = results.get((family.name, tool), {"status": "not run"})
+    return row
+
+
+def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    kinds = [kind for kind in (*KINDS, "other") if any(row["kind"] == kind for row in rows)]
+    return [_count(kind, [row for row in rows if row["kind"] == kind]) for kind in kinds] + [_count("total", rows)]
+
+
+def _count(kind: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "tried": len(rows),
+        "twins": sum(bool(row["ours"].get("twin")) for row in rows),
+        "ours": sum(row["ours"]["status"] == "ok" for row in rows),
+        "peer": sum(row["peer"]["status"] == "ok" for row in rows),
+        "peer_traced": sum(row["peer"]["status"] in ("ok", "wrong") for row in rows),
+    }
+
+
+def render(document: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
+    lines = [
+        "# Capture, family by family",
+        "",
+        f"Written by `python -m argosy.coverage capture` with {versions}; not edited by hand.",
+        "",
+        "Each family stands for its default configuration, shrunk to a twin with random weights. *ok*: every component was"
+        " captured, and its outputs are those of the eager model at the shape of the capture and at another one. *peer* is"
+        " `transformers.exporters.DynamoExporter` with `dynamic=True` on the same twin, held to the same; *peer traced*"
+        " also counts programs that are wrong at one of the two shapes or refuse it.",
+        "",
+    ]
+    lines += _table(
+        ("kind", "tried", "twins run", "ours ok", "peer ok", "peer traced"),
+        ([c["kind"], c["tried"], c["twins"], c["ours"], c["peer"], c["peer_traced"]] for c in document["summary"]),
+    )
+    lines += ["", "## Families", ""]
+    lines += _table(
+        ("family", "class", "kind", "ours", "components", "nodes", "CPU s", "peak MB", "peer", "peer CPU s"),
+        (_cells(row) for row in document["families"]),
+    )
+    lines += ["", "## What did not work", ""]
+    reasons = list(_reasons(document["families"], "ours"))
+    lines += reasons or ["Nothing."]
+    if peer := list(_reasons(document["families"], "peer")):
+        lines += ["", "## What did not work in the peer", "", *peer]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(row: dict[str, Any]) -> list[Any]:
+    ours, peer = row["ours"], row["peer"]
+    components = ", ".join(ours.get("components", {}))
+    return [
+        row["family"],
+        ours.get("class", ""),
+        row["kind"],
+        ours["status"],
+        components,
+        ours.get("nodes", ""),
+        ours.get("cpu_seconds", ""),
+        ours.get("peak_mb", ""),
+        peer["status"],
+        peer.get("cpu_seconds", ""),
+    ]
+
+
+def _reasons(rows: list[dict[str, Any]], tool: str) -> Iterable[str]:
+    for row in rows:
+        if row[tool]["status"] not in ("ok", "not run"):
+            reason = " ".join(str(row[tool].get("reason", "")).split())
+            yield f"- **{row['family']}** ({row[tool]['status']}): {reason.replace('|', '/')}"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[list[Any]]) -> list[str]:
+    lines = [" | ".join(head), " | ".join("---" for _ in head)]
+    lines += [" | ".join(str(cell) for cell in row) for row in rows]
+    return [f"| {line} |" for line in lines]

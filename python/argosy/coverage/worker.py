@@ -1,0 +1,85 @@
+"""One family and one tool, in a process of its own: ``python -m argosy.coverage.worker TOOL MODEL_TYPE RESULT``.
+
+The result is a JSON file that is written again after every step: ``step`` says how far it came, ``status`` and ``reason``
+are there once it is known how it ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+
+class Report:
+    """What is known so far. Written by rename, so that a reader never sees half of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.values: dict[str, Any] = {}
+
+    def update(self, **values: Any) -> None:
+        self.values.update(values)
+        temporary = self.path.with_suffix(".tmp")
+        temporary.write_text(json.dumps(self.values), encoding="utf-8")
+        os.replace(temporary, self.path)
+
+    def step(self, name: str) -> None:
+        self.update(step=name)
+
+    def finish(self, status: str, reason: str = "") -> None:
+        self.values.pop("step", None)
+        self.update(status=status, reason=reason)
+
+
+def first_line(error: BaseException) -> str:
+    """The error's class and the first line of its text."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+
+
+def make_twin(model_type: str, report: Report) -> Any:
+    """The twin of the family's default configuration, after one eager run."""
+    import torch
+    from transformers import CONFIG_MAPPING
+
+    from ..capture.twin import Sizes, build, sample_inputs
+
+    report.step("build the twin")
+    twin = build(CONFIG_MAPPING[model_type]())
+    report.update(**{"class": type(twin).__name__, "step": "run the twin"})
+    with torch.no_grad():
+        twin(**sample_inputs(twin, Sizes(padding=3)))
+    report.update(twin=True)
+    return twin
+
+
+def main(arguments: list[str]) -> None:
+    tool, model_type, path = arguments
+    report = Report(Path(path))
+    warnings.simplefilter("ignore")
+    try:
+        import torch
+
+        torch.set_num_threads(1)
+        twin = make_twin(model_type, report)
+        if tool == "ours":
+            from .ours import run
+        else:
+            from .peer import run
+        run(twin, report)
+    except BaseException as error:  # Any end of a worker is a result.
+        traceback.print_exc()
+        report.finish("failed", f"{report.values.get('step', 'start')}: {first_line(error)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # torch may crash while it takes down what a trace with fake tensors left behind.
+    os._exit(0)

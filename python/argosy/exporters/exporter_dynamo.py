@@ -1,0 +1,116 @@
+"""Live models to `torch.export.ExportedProgram`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+
+from ..observer.calls import copy_value
+from ..observer.shapes import map_tensors
+from ..patching import apply_patches, patched
+from .base import HfExporter
+from .configs import DynamoConfig
+from .prepare import prepare_for_export
+from .pytrees import register_cache_classes, register_containers
+
+
+class DynamoExporter(HfExporter):
+    """Exports a live model to an `ExportedProgram` of plain ATen ops.
+
+    ::
+
+        program = DynamoExporter().export(model, inputs, DynamoConfig(dynamic=True))
+        outputs = program.module()(**inputs)
+
+    Caches go in and come out as objects of their classes. A cache with sliding windows is right as long as its past is
+    shorter than the window: a full one has forgotten how many tokens it saw, and takes the number of the sample.
+    """
+
+    config_class = DynamoConfig
+
+    def export(
+        self,
+        model: torch.nn.Module,
+        sample_inputs: MutableMapping[str, Any],
+        config: DynamoConfig | Mapping[str, Any] | None = None,
+    ) -> torch.export.ExportedProgram:
+        """The program of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""
+        config = DynamoConfig.accept(config)
+        model, inputs, flags = prepare_for_export(model, dict(copy_value(dict(sample_inputs))))
+        register_cache_classes(model)
+        register_containers(dict(inputs))
+        shapes = config.dynamic_shapes
+        if shapes is None and config.dynamic:
+            shapes = all_dynamic(inputs)
+        with (
+            torch.no_grad(),
+            apply_patches("dynamo"),
+            _settings(model, flags),
+            _plain_signature(model, list(inputs)),
+            _attributes_kept(model),
+        ):
+            return torch.export.export(
+                model,
+                (),
+                kwargs=dict(inputs),
+                dynamic_shapes=shapes,
+                strict=config.strict,
+                prefer_deferred_runtime_asserts_over_guards=config.prefer_deferred_runtime_asserts_over_guards,
+            )
+
+
+def all_dynamic(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Dynamic shapes that let every axis of every tensor vary, as far as the model's code allows."""
+    return map_tensors(dict(inputs), lambda tensor: dict.fromkeys(range(tensor.dim()), torch.export.Dim.AUTO))
+
+
+@contextmanager
+def _settings(model: torch.nn.Module, flags: Mapping[str, Any]) -> Iterator[None]:
+    """Output flags on the model's configuration, where it has them, for a with block."""
+    config = getattr(model, "config", None)
+    with ExitStack() as stack:
+        for name, value in flags.items():
+            if value is not None and hasattr(config, name):
+                stack.enter_context(patched(config, name, lambda _, value=value: value))
+        yield
+
+
+@contextmanager
+def _plain_signature(model: torch.nn.Module, names: list[str]) -> Iterator[None]:
+    """A forward with these parameters and no others: torch.export puts what comes by ``**kwargs`` into a bundle."""
+
+    def factory(original: Callable[..., Any]) -> Callable[..., Any]:
+        def forward(**inputs: Any) -> Any:
+            return original(**inputs)
+
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        forward.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])  # type: ignore[attr-defined]
+        return forward
+
+    had = vars(model).get("forward")
+    vars(model)["forward"] = factory(model.forward)
+    try:
+        yield
+    finally:
+        if had is None:
+            del vars(model)["forward"]
+        else:
+            vars(model)["forward"] = had
+
+
+@contextmanager
+def _attributes_kept(model: torch.nn.Module) -> Iterator[None]:
+    """Attributes and buffers that a forward sets would hold tensors of the trace: they are put back afterwards."""
+    before = [(module, dict(vars(module)), dict(module._buffers)) for module in model.modules()]
+    try:
+        yield
+    finally:
+        for module, attributes, buffers in before:
+            vars(module).clear()
+            vars(module).update(attributes)
+            module._buffers.clear()
+            module._buffers.update(buffers)
