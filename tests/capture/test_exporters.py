@@ -16,6 +16,8 @@ from transformers import (
     BertConfig,
     BertModel,
     CLIPVisionConfig,
+    Gemma2Config,
+    Gemma2ForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     LlavaConfig,
@@ -30,6 +32,7 @@ from argosy.exporters import (
     AutoExportConfig,
     AutoHfExporter,
     DynamoConfig,
+    DynamoExporter,
     ExecutorchConfig,
     ExportFormat,
     HfExporter,
@@ -47,8 +50,9 @@ from argosy.exporters import (
     register_exporter,
     register_patch,
 )
-from argosy.exporters import auto, prepare, versions
+from argosy.exporters import auto, prepare, pytrees, versions
 from argosy.exporters.configs import ExportConfigMixin
+from argosy.observer.calls import copy_value
 from argosy.patching import (
     _FX_NODE_FIXES,
     _FX_PROGRAM_FIXES,
@@ -80,7 +84,11 @@ def llava() -> LlavaForConditionalGeneration:
 
 def llava_inputs() -> dict[str, torch.Tensor]:
     ids = torch.tensor([[1, 2, 49, 49, 49, 49, 5]])
-    return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "pixel_values": torch.linspace(-1, 1, 192).reshape(1, 3, 8, 8)}
+    return {
+        "input_ids": ids,
+        "attention_mask": torch.ones_like(ids),
+        "pixel_values": torch.linspace(-1, 1, 192).reshape(1, 3, 8, 8),
+    }
 
 
 def prompt() -> dict[str, torch.Tensor]:
@@ -500,3 +508,83 @@ def test_generate_that_fails():
     with pytest.raises(ExportError, match="generate failed") as caught:
         decompose_prefill_decode(llama(), {"input_ids": torch.zeros(1, 2), "no_such_input": torch.zeros(1)})
     assert "no_such_input" in caught.value.hint
+
+
+# ---- DynamoExporter ----
+
+
+def same_outputs(program: torch.export.ExportedProgram, model: torch.nn.Module, inputs: dict) -> None:
+    with torch.no_grad():
+        expected = get_leaf_tensors(model(**copy_value(inputs)))
+        actual = get_leaf_tensors(program.module()(**copy_value(inputs)))
+    assert list(actual) == list(expected)
+    for name, tensor in expected.items():
+        assert torch.allclose(actual[name], tensor, atol=1e-5), name
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma2"])
+def test_dynamo_exporter_with_caches(kind):
+    """Programs of both stages, at other sizes too; Gemma 2 has sliding-window layers that count tokens in Python."""
+    model = llama()
+    if kind == "gemma2":
+        config = Gemma2Config(**TEXT, num_key_value_heads=1, head_dim=8, sliding_window=32, query_pre_attn_scalar=8)
+        model = Gemma2ForCausalLM(config).eval()
+    before = [dict(vars(module)) for module in model.modules()]
+    components = decompose_for_generation(model, prompt())
+    programs = AutoHfExporter.from_config(DynamoConfig()).export_for_generation(model, prompt(), {"dynamic": True})
+    assert isinstance(programs["decode"], torch.export.ExportedProgram)
+    assert [dict(vars(module)) for module in model.modules()] == before
+    longer = {"input_ids": torch.randint(1, 49, (3, 7)), "attention_mask": torch.ones(3, 7, dtype=torch.int64)}
+    longer["attention_mask"][1, :3] = 0
+    for name, program in programs.items():
+        for parts in (components, decompose_for_generation(model, longer)):
+            _, inputs, _ = prepare_for_export(model, parts[name][1])
+            same_outputs(program, model, inputs)
+    targets = {str(node.target) for node in programs["decode"].graph.nodes if node.op == "call_function"}
+    assert all(name.startswith(("aten.", "<built-in function", "<function sym_")) for name in targets), targets
+
+
+def test_dynamo_exporter_keeps_sizes_and_flags(tmp_path):
+    model = BertModel(BertConfig(**TEXT)).eval()
+    inputs = {**prompt(), "output_hidden_states": True}
+    program = DynamoExporter().export(model, inputs)
+    assert list(inputs) == ["input_ids", "attention_mask", "output_hidden_states"]
+    assert not model.config.output_hidden_states and "forward" not in vars(model)
+    assert len(program.module()(**prompt())["hidden_states"]) == 3
+    with pytest.raises(Exception, match="input_ids"):
+        program.module()(**{name: tensor[:1] for name, tensor in prompt().items()})
+    torch.export.save(program, tmp_path / "bert.pt2")
+    assert torch.export.load(tmp_path / "bert.pt2").module()(**prompt())["last_hidden_state"].shape == (2, 4, 16)
+
+
+def test_dynamo_exporter_applies_patches():
+    undo = registered_patches("dynamo")
+    register_patch("dynamo", HERE + "Target.method")(lambda original: lambda self: "patched")
+    seen = []
+
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            seen.append(Target().method())
+            return x + 1
+
+    try:
+        DynamoExporter().export(Module(), {"x": torch.zeros(2)})
+    finally:
+        _PATCHES["dynamo"] = list(undo)
+    assert seen and set(seen) == {"patched"} and Target().method() == "method"
+
+
+def test_forms_of_caches():
+    """A cache is made again from its tensors and a description that JSON holds; lengths follow the tensors."""
+    model = T5ForConditionalGeneration(
+        T5Config(d_model=16, d_ff=32, num_layers=2, num_heads=2, d_kv=8, vocab_size=50, decoder_start_token_id=0)
+    ).eval()
+    _, decode = decompose_for_generation(model, prompt())["decode"]
+    cache = decode["past_key_values"]
+    leaves, form = pytrees._flatten(cache)
+    again = pytrees._unflatten(leaves, pytrees.Form(json.loads(json.dumps(form.node))))
+    assert type(again) is type(cache) and len(leaves) == 8
+    assert list(get_leaf_tensors(again)) == list(get_leaf_tensors(cache))
+    assert again.get_seq_length() == cache.get_seq_length() and again.is_updated == cache.is_updated
+    same, other = pytrees._flatten(copy_value(cache))[1], pytrees._flatten(llama()(**prompt()).past_key_values)[1]
+    assert form == same and hash(form) == hash(same) and form != other

@@ -26,6 +26,9 @@ class Job:
     model_type: str
     tool: str
 
+    def command(self, result: Path) -> list[str]:
+        return [sys.executable, "-m", "argosy.coverage.worker", self.tool, self.model_type, str(result)]
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -73,13 +76,12 @@ def _start(job: Job, limits: Limits, folder: Path) -> _Running:
     name = f"{job.family}.{job.tool}"
     result, log = folder / f"{name}.json", folder / f"{name}.log"
     result.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "argosy.coverage.worker", job.tool, job.model_type, str(result)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     source = str(Path(__file__).parents[2])
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
+            job.command(result), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
         )
     return _Running(job, process, result, log, time.monotonic())
 

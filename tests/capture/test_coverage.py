@@ -1,0 +1,106 @@
+"""The coverage command: limits of its processes, what it keeps, and what it reports."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from argosy import ExportError
+from argosy.coverage.__main__ import main
+from argosy.coverage.families import KINDS, read_families
+from argosy.coverage.processes import Job, Limits, run_jobs
+from argosy.coverage.report import write_report
+
+
+@dataclass(frozen=True)
+class Script(Job):
+    """A job that runs Python code; the path of its result is in ``result``."""
+
+    code: str = ""
+
+    def command(self, result: Path) -> list[str]:
+        start = f"import json, pathlib, sys, time; result = pathlib.Path({str(result)!r})\n"
+        return [sys.executable, "-c", start + self.code]
+
+
+SCRIPTS = {
+    "fine": 'result.write_text(json.dumps({"status": "ok", "nodes": 3}))',
+    "crash": 'result.write_text(json.dumps({"step": "trace"})); sys.exit("it broke")',
+    "slow": 'result.write_text(json.dumps({"step": "trace"}))\nwhile True: pass',
+    "large": 'result.write_text(json.dumps({"step": "trace"})); held = bytearray(400 << 20); time.sleep(60)',
+}
+
+
+def test_processes_end_at_their_limits(tmp_path):
+    outcomes = {}
+    jobs = [Script(name, name, "ours", code) for name, code in SCRIPTS.items()]
+    run_jobs(
+        jobs, Limits(cpu_seconds=1.5, memory_mb=300), 2, tmp_path, lambda job, o: outcomes.__setitem__(job.family, o)
+    )
+    assert {name: outcome["status"] for name, outcome in outcomes.items()} == {
+        "fine": "ok",
+        "crash": "crash",
+        "slow": "timeout",
+        "large": "memory",
+    }
+    assert outcomes["fine"]["nodes"] == 3 and outcomes["fine"]["peak_mb"] > 1
+    assert "it broke" in outcomes["crash"]["reason"]
+    assert outcomes["slow"]["reason"] == "more than 1.5 s of CPU in: trace" and outcomes["slow"]["cpu_seconds"] >= 1.4
+    assert outcomes["large"]["reason"] == "more than 300 MB in: trace"
+
+
+def test_list_of_families(tmp_path):
+    families = read_families()
+    assert len({family.name for family in families}) == len(families) == 146
+    assert {family.kind for family in families} == set(KINDS)
+    own = tmp_path / "own.csv"
+    own.write_text("family\nllama\nnew_model\n")
+    assert [(f.model_type, f.kind) for f in read_families(own)] == [("llama", "causal LM"), ("new_model", "other")]
+    assert [family.name for family in read_families(only="t5, vit")] == ["t5", "vit"]
+    with pytest.raises(ExportError, match="no_such"):
+        read_families(only="no_such")
+
+
+def test_report_counts(tmp_path):
+    families = read_families(only="llama,mistral,vit")
+    results = {
+        ("llama", "ours"): {"status": "ok", "twin": True, "components": {"decode": {"nodes": 5}}, "nodes": 5},
+        ("llama", "peer"): {"status": "wrong", "reason": "off by | 1"},
+        ("mistral", "ours"): {"status": "failed", "reason": "no\nluck"},
+        ("vit", "ours"): {"status": "ok", "twin": True},
+        ("vit", "peer"): {"status": "ok"},
+    }
+    write_report(families, results, {"torch": "1"}, tmp_path)
+    document = json.loads((tmp_path / "capture.json").read_text())
+    counts = {
+        row["kind"]: (row["tried"], row["twins"], row["ours"], row["peer"], row["peer_traced"])
+        for row in document["summary"]
+    }
+    assert counts == {"causal LM": (2, 1, 1, 0, 1), "vision": (1, 1, 1, 1, 1), "total": (3, 2, 2, 1, 2)}
+    text = (tmp_path / "capture.md").read_text()
+    assert "| total | 3 | 2 | 2 | 1 | 2 |" in text
+    assert "- **mistral** (failed): no luck" in text and "- **llama** (wrong): off by / 1" in text
+
+
+def test_command(tmp_path, capsys):
+    """One family through both tools; a second run with --resume starts no process, and one without forgets the first."""
+    arguments = ["capture", "--only", "vit", "--work", str(tmp_path / "work"), "--output", str(tmp_path / "out")]
+    assert main(arguments) == 0
+    document = json.loads((tmp_path / "out/capture.json").read_text())
+    (row,) = document["families"]
+    assert row["ours"]["status"] == "ok", row["ours"]
+    assert row["ours"]["class"] == "ViTForImageClassification" and row["ours"]["nodes"] > 50
+    assert row["ours"]["cpu_seconds"] > 0 and row["ours"]["peak_mb"] > 100
+    assert row["peer"]["status"] in ("ok", "absent"), row["peer"]
+    journal = tmp_path / "work/capture.jsonl"
+    assert len(journal.read_text().splitlines()) == 2
+    with journal.open("a") as file:
+        file.write('{"family": "vit", "to')
+    capsys.readouterr()
+    assert main([*arguments, "--resume"]) == 0
+    assert capsys.readouterr().out.startswith("1 of 1 families captured")
+    assert json.loads((tmp_path / "out/capture.json").read_text()) == document
