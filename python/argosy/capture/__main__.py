@@ -34,9 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> None:
-    def report(text: str) -> None:
+    def report(text: str, **figures: object) -> None:
         if options.progress == "json":
-            print(json.dumps({"stage": text}), file=sys.stderr, flush=True)
+            print(json.dumps({"stage": text, **figures}), file=sys.stderr, flush=True)
         elif options.progress == "text":
             print(text, file=sys.stderr, flush=True)
 
@@ -53,6 +53,13 @@ def run(options: argparse.Namespace) -> None:
     trace_session(session, report)
     report("writing")
     write_session(session, options.output, configuration)
+    report(
+        "done",
+        components=[each.component.name for each in session.traced],
+        nodes=sum(len(each.program.graph.nodes) for each in session.traced),
+        export_cpu=session.cpu_seconds["export"],
+        serialize_cpu=session.cpu_seconds["serialize"],
+    )
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ class Session:
     components: list[Component]
     dims: dict[str, Dims] = field(default_factory=dict)
     traced: list[Traced] = field(default_factory=list)
+    #: CPU seconds inside torch: "export" and "serialize"
+    cpu_seconds: dict[str, float] = field(default_factory=lambda: {"export": 0.0, "serialize": 0.0})
 
 
 def open_session(config, task: str | None = None, *, shape: str | None = None, prefill: bool = False) -> Session:
@@ -56,8 +58,9 @@ def trace_session(session: Session, report: Callable[[str], None] = lambda text:
     with tracing_patches(model):
         for component in session.components:
             report(f"tracing {component.name}")
-            dims = session.dims[component.name]
-            session.traced.append(trace(model, component, inputs.pop(component.name), dims))
+            traced = trace(model, component, inputs.pop(component.name), session.dims[component.name])
+            session.traced.append(traced)
+            session.cpu_seconds["export"] += traced.export_cpu_seconds
 
 
 def trace_shape(config) -> Shape:
@@ -84,7 +87,7 @@ def write_session(session: Session, path: str | os.PathLike, configuration: dict
         for each in session.traced
     ]  # fmt: skip
     manifest = Manifest(session.model_class.__name__, session.task, configuration, versions=versions())
-    write_capture(path, graphs, manifest)
+    session.cpu_seconds["serialize"] += write_capture(path, graphs, manifest)
 
 
 def _cache_layout(traced: Traced) -> dict | None:

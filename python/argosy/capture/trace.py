@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +35,7 @@ class Traced:
     dims: Dims
     #: dims that callers may expect to vary but the trace fixed
     specialized: list[dict] = field(default_factory=list)
+    export_cpu_seconds: float = 0.0
 
 
 def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Dims) -> Traced:
@@ -55,12 +57,14 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
     forward.__signature__ = inspect.Signature([inspect.Parameter(name, kinds) for name in names])
     with torch.no_grad(), _replaced_forward(model, forward), _without_leftovers(model):
+        start = time.process_time()
         program = torch.export.export(model, (), tensors, dynamic_shapes=shapes, strict=False)
+        seconds = time.process_time() - start
     drop_assertions(program)
     drop_unused_weights(program)
     placed = Dims({name: by_path[name] for name in names if name in by_path}, dims.ranges, dims.sums)
     paths = {name: leaf_name(path) for name, (path, _) in zip(names, leaves, strict=True)}
-    traced = Traced(component, program, paths, output_names, placed)
+    traced = Traced(component, program, paths, output_names, placed, export_cpu_seconds=seconds)
     traced.specialized = _specialized(traced)
     return traced
 
