@@ -55,7 +55,7 @@ def register_patch(
     if not dotted_paths or any("." not in path for path in dotted_paths):
         raise ExportError(
             f"a patch for {backend!r} has no dotted path: {dotted_paths}",
-            code="bad-patch",
+            code="invalid-input",
             hint='name what to replace: @register_patch("dynamo", "package.module.Class.method")',
         )
 
@@ -149,7 +149,7 @@ def _find_owner(patch: Patch) -> Any | None:
             if patch.versions:
                 raise ExportError(
                     f"patch of {text}, though the installed versions are among {patch.versions}",
-                    code="bad-patch",
+                    code="invalid-input",
                     hint="correct the path or narrow versions= of the patch",
                 )
             logger.debug("patch of %s skipped", text)

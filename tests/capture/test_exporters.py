@@ -130,7 +130,7 @@ def test_dicts_and_back(kind):
 def test_unknown_keys_list_the_known_ones():
     with pytest.raises(ExportError, match="OnnxConfig has no 'opset'") as caught:
         OnnxConfig.from_dict({"opset": 21})
-    assert "opset_version" in caught.value.hint and caught.value.code == "bad-config"
+    assert "opset_version" in caught.value.hint and caught.value.code == "invalid-input"
     with pytest.raises(ExportError, match="has no export_format"):
         AutoExportConfig.from_dict({"dynamic": True})
     with pytest.raises(ExportError, match="no configuration for 'tensorrt'"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 from transformers import (
@@ -355,3 +357,47 @@ def test_equal_nans_and_infinities_agree():
         module(values)
     (row,) = observer.check_discrepancies(module)
     assert row["ok"] and row["abs"] == 0.0
+
+
+def add_onnx(path, second: str) -> None:
+    """``x * 2 + y`` as an ONNX file; `second` is the name of its other input."""
+    import onnx
+
+    kind = onnx.TensorProto.FLOAT
+    nodes = [
+        onnx.helper.make_node("Add", ["x", "x"], ["twice"]),
+        onnx.helper.make_node("Add", ["twice", second], ["z"]),
+    ]
+    inputs = [onnx.helper.make_tensor_value_info(name, kind, ["n"]) for name in ("x", second)]
+    graph = onnx.helper.make_graph(nodes, "add", inputs, [onnx.helper.make_tensor_value_info("z", kind, ["n"])])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)], ir_version=10), path)
+
+
+@pytest.mark.parametrize("second", ["y", "other"])
+def test_onnx_file(tmp_path, second):
+    """Inputs are found by name, else by position; a call without one of them gets the value for missing ones."""
+    pytest.importorskip("onnxruntime", reason="runs ONNX files; the development setup has no need of it otherwise")
+    observer = InputObserver(missing={"y": torch.zeros(3)})
+    module = Add()
+    with observer(module):
+        module(x=torch.ones(4), y=torch.ones(4))
+        module(x=torch.ones(3))
+    add_onnx(tmp_path / "add.onnx", second)
+    rows = observer.check_discrepancies(tmp_path / "add.onnx")
+    assert [row["ok"] for row in rows] == [True, True], rows
+    with torch.no_grad():
+        module.scale.mul_(2)
+    with observer(module):
+        module(x=torch.ones(4), y=torch.ones(4))
+    assert not observer.check_discrepancies(tmp_path / "add.onnx")[2]["ok"]
+
+
+def test_onnx_file_without_onnxruntime(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    observer = InputObserver()
+    module = Add()
+    with observer(module):
+        module(torch.ones(4))
+    (tmp_path / "add.onnx").touch()
+    with pytest.raises(ExportError, match="onnxruntime is not installed"):
+        observer.check_discrepancies(tmp_path / "add.onnx")

@@ -32,7 +32,7 @@ def read_families(path: Path | None = None, only: str = "") -> list[Family]:
         rows = list(csv.DictReader(file))
     if not rows or "family" not in rows[0]:
         raise ExportError(
-            f"{path} has no column 'family'", code="bad-inputs", hint="its first line is family,model_type,kind"
+            f"{path} has no column 'family'", code="invalid-input", hint="its first line is family,model_type,kind"
         )
     known = {family.name: family for family in read_families()} if path != DEFAULT_LIST else {}
     families = []

@@ -77,13 +77,15 @@ def _look_up(table: Mapping[str, Any], export_format: Any, what: str) -> Any:
     if export_format is None:
         raise ExportError(
             "the configuration has no export_format",
-            code="bad-config",
+            code="invalid-input",
             hint=f"add one: {', '.join(f'{name!r}' for name in table)}",
         )
     name = _name(export_format)
     if name not in table:
         raise ExportError(
-            f"there is no {what} for {name!r}", code="bad-config", hint=f"there is one for {', '.join(sorted(table))}"
+            f"there is no {what} for {name!r}",
+            code="invalid-input",
+            hint=f"there is one for {', '.join(sorted(table))}",
         )
     return table[name]
 
@@ -91,5 +93,5 @@ def _look_up(table: Mapping[str, Any], export_format: Any, what: str) -> Any:
 def _check_class(given: Any, base: type) -> None:
     if not isinstance(given, type) or not issubclass(given, base):
         raise ExportError(
-            f"{given!r} is no subclass of {base.__name__}", code="bad-config", hint=f"derive it from {base.__name__}"
+            f"{given!r} is no subclass of {base.__name__}", code="invalid-input", hint=f"derive it from {base.__name__}"
         )

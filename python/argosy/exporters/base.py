@@ -30,7 +30,7 @@ class HfExporter(ABC):
         if missing:
             raise ExportError(
                 f"{type(self).__name__} needs {', '.join(missing)}",
-                code="missing-package",
+                code="not-found",
                 hint=f"pip install {' '.join(missing)}",
             )
         warn_on_drift()
@@ -79,7 +79,7 @@ class HfExporter(ABC):
         if missing:
             raise ExportError(
                 f"no configuration for {', '.join(missing)}",
-                code="bad-config",
+                code="invalid-input",
                 hint=f"the components are {', '.join(components)}; give one for each, or a single one for all",
             )
         return {name: config[name] for name in components}

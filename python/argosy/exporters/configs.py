@@ -34,7 +34,7 @@ class ExportConfigMixin:
         if expected is not dataclasses.MISSING and self.export_format != expected:
             raise ExportError(
                 f"{type(self).__name__} is for {_text(expected)}, not for {_text(self.export_format)}",
-                code="bad-config",
+                code="invalid-input",
                 hint="leave export_format out, or use AutoExportConfig.from_dict, which picks the class by it",
             )
         if expected is not dataclasses.MISSING:
@@ -48,7 +48,7 @@ class ExportConfigMixin:
         if unknown:
             raise ExportError(
                 f"{cls.__name__} has no {', '.join(map(repr, unknown))}",
-                code="bad-config",
+                code="invalid-input",
                 hint=f"its fields are {', '.join(known)}",
             )
         return cls(**config_dict)
@@ -63,7 +63,7 @@ class ExportConfigMixin:
         if not isinstance(config, cls):
             raise ExportError(
                 f"the configuration is a {type(config).__name__}",
-                code="bad-config",
+                code="invalid-input",
                 hint=f"give a {cls.__name__}, or a dict of its fields",
             )
         return config
@@ -87,7 +87,7 @@ def _check_types(config: ExportConfigMixin, **kinds: tuple[type, ...]) -> None:
         if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
             names = " or ".join("None" if kind is type(None) else kind.__name__ for kind in allowed)
             raise ExportError(
-                f"{name} is {value!r}", code="bad-config", hint=f"{type(config).__name__}.{name} is a {names}"
+                f"{name} is {value!r}", code="invalid-input", hint=f"{type(config).__name__}.{name} is a {names}"
             )
 
 

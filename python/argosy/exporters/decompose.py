@@ -60,13 +60,13 @@ def _observe_generate(
         except Exception as error:
             raise ExportError(
                 f"{type(model).__name__}.generate failed: {error}",
-                code="generate-failed",
+                code="invalid-input",
                 hint=f"it was given {', '.join(inputs)}; check that model.generate(**inputs) runs",
             ) from error
     if len(observer) < 2:
         raise ExportError(
             f"{type(model).__name__}.generate called forward {len(observer)} times for two tokens",
-            code="generate-failed",
+            code="invalid-input",
             hint="a model that generates by inner modules has to be exported by these",
         )
     stages = [_without_hints(call.arguments) for call in observer.calls]
@@ -112,7 +112,7 @@ def decompose_multimodal(model: torch.nn.Module, inputs: Mapping[str, Any]) -> C
         except Exception as error:
             raise ExportError(
                 f"{type(model).__name__} failed: {error}",
-                code="forward-failed",
+                code="invalid-input",
                 hint=f"it was given {', '.join(inputs)}; check that model(**inputs) runs",
             ) from error
     return _called(parts, observers)

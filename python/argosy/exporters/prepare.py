@@ -72,7 +72,7 @@ def check_attention(model: torch.nn.Module) -> None:
         if isinstance(name, str) and ("flash" in name or "flex" in name):
             raise ExportError(
                 f"{type(model).__name__} has {name!r}, an attention that cannot be exported",
-                code="unsupported-attention",
+                code="unsupported-feature",
                 location=f"{path or 'the model'} ({type(module).__name__})",
                 hint='call model.set_attn_implementation("sdpa") first',
             )

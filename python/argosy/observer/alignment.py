@@ -26,7 +26,7 @@ class Alignment:
         if not calls:
             raise ExportError(
                 "no call was observed",
-                code="no-calls",
+                code="invalid-input",
                 hint="call the module inside the with block of the observer, and check that it is the module that runs",
             )
         self.calls = calls
@@ -75,7 +75,7 @@ class Alignment:
         if unknown:
             raise ExportError(
                 f"set_batch_dimension_for names {', '.join(unknown)}, which no call had",
-                code="bad-inputs",
+                code="invalid-input",
                 hint="the arguments are " + ", ".join(self.arguments),
             )
         return [leaf for leaf in dims if dims[leaf] and any(_belongs(leaf, name) for name in chosen)]
@@ -143,7 +143,7 @@ def _infer_dims(shapes: list[dict[str, tuple[int, ...]]]) -> Dims:
     except ValueError as error:
         raise ExportError(
             f"the observed calls cannot share one graph: {error}",
-            code="bad-inputs",
+            code="invalid-input",
             hint="observe calls whose arguments have the same ranks, or use one observer for each kind of call",
         ) from error
 

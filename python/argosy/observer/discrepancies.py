@@ -94,14 +94,14 @@ def make_runner(program: Any, alignment: Alignment) -> Runner:
         if path.suffix == ".onnx":
             return _onnx_runner(path, alignment)
         if path.suffix != ".pt2":
-            raise ExportError(f"{path.name} is neither .pt2 nor .onnx", code="bad-inputs", hint="give one of these")
+            raise ExportError(f"{path.name} is neither .pt2 nor .onnx", code="invalid-input", hint="give one of these")
         program = torch.export.load(path)
     if isinstance(program, torch.export.ExportedProgram):
         return _exported_runner(program, alignment)
     if not callable(program):
         raise ExportError(
             f"a {type(program).__name__} cannot be run",
-            code="bad-inputs",
+            code="invalid-input",
             hint="give a .pt2 or .onnx file, an ExportedProgram or a callable",
         )
 
@@ -140,7 +140,7 @@ def _onnx_runner(path: Path, alignment: Alignment) -> Runner:
         import onnxruntime
     except ImportError as error:
         raise ExportError(
-            "onnxruntime is not installed", code="missing-package", hint="pip install onnxruntime, then check again"
+            "onnxruntime is not installed", code="not-found", hint="pip install onnxruntime, then check again"
         ) from error
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     inputs = [item.name for item in session.get_inputs()]

@@ -134,13 +134,13 @@ class InputObserver:
         if not isinstance(module, torch.nn.Module) or not callable(getattr(module, method_name, None)):
             raise ExportError(
                 f"{type(module).__name__} is no torch.nn.Module with a method {method_name!r}",
-                code="bad-inputs",
+                code="invalid-input",
                 hint="observe a module: observer(model) or observer(model.encoder, method_name='forward')",
             )
         if self.module is not None and (self.module is not module or self.method_name != method_name):
             raise ExportError(
                 f"this observer has calls of {type(self.module).__name__}.{self.method_name} already",
-                code="bad-inputs",
+                code="invalid-input",
                 hint="use one InputObserver for each module",
             )
         self.module, self.method_name = module, method_name
@@ -217,7 +217,7 @@ class InputObserver:
         if args:
             raise ExportError(
                 "the calls have both positional and named arguments, which no single tuple or dict holds",
-                code="bad-inputs",
+                code="invalid-input",
                 hint="ask for infer_arguments(as_args_kwargs=True)",
             )
         return kwargs
