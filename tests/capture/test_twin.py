@@ -7,7 +7,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="twins are PyTorch models")
 transformers = pytest.importorskip("transformers", reason="twins are models of transformers")
 
-from argosy.capture.twin import Sizes, build, model_class, sample_inputs, shrink  # noqa: E402
+from argosy.capture.twin import Sizes, build, model_class, sample_inputs, save, shrink  # noqa: E402
+from argosy.capture.twin.__main__ import POPULAR, main, read_families  # noqa: E402
 
 FAMILIES = (
     "llama",
@@ -128,3 +129,93 @@ def test_placeholders_match_features():
     images = model.get_image_features(pixel_values=inputs["pixel_values"]).pooler_output
     count = int((inputs["input_ids"] == model.config.image_token_id).sum())
     assert count == sum(image.shape[-2] for image in images) > 0
+
+
+def test_rotary_limits_fit_and_are_within_reach():
+    factors = {"short_factor": [1.0 + i / 100 for i in range(48)], "long_factor": [1.0 + i for i in range(48)]}
+    long = transformers.Phi3Config(
+        original_max_position_embeddings=4096,
+        max_position_embeddings=131072,
+        rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, **factors},
+    )
+    model = build(long)
+    limit = model.config.original_max_position_embeddings
+    assert limit <= 32 < model.config.max_position_embeddings
+    below, above = (first_output(model, sample_inputs(model, Sizes(sequence=limit + step))) for step in (0, 1))
+    # the longer one takes other frequencies, so that even tokens that see nothing new differ
+    assert (above[:, :limit] - below).abs().max() > 1e-3
+    dynamic = shrink(
+        transformers.LlamaConfig(rope_parameters={"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0})
+    )
+    assert dynamic.max_position_embeddings <= 32
+    mixed = shrink(transformers.CONFIG_MAPPING["qwen2_vl"]())
+    text = mixed.text_config
+    assert sum(text.rope_parameters["mrope_section"]) == text.hidden_size // text.num_attention_heads // 2
+
+
+def test_special_tokens_stay_apart():
+    config = transformers.LlamaConfig(
+        vocab_size=128256, bos_token_id=128000, eos_token_id=[128001, 128009], pad_token_id=128004
+    )
+    small = shrink(config)
+    ids = [small.bos_token_id, *small.eos_token_id, small.pad_token_id]
+    assert len(set(ids)) == 4 and max(ids) < small.vocab_size
+    assert not {*ids} & {*sample_inputs(build(config))["input_ids"].flatten().tolist()}
+
+
+@pytest.mark.parametrize(
+    ("model_type", "text"),
+    [
+        ("llama", 11),
+        ("t5", 11),
+        ("vit", None),
+        ("whisper", None),
+        ("llava", 576 + 11),
+        ("qwen2_5_vl", 6 + 11),
+        ("mamba", 11),
+    ],
+)
+def test_inputs_of_a_full_size_model_without_weights(model_type, text):
+    config = config_of(model_type)
+    with torch.device("meta"):
+        model = model_class(config)._from_config(config)
+    inputs = sample_inputs(model)
+    assert all(value.device.type == "cpu" for value in inputs.values())
+    assert (inputs["input_ids"].shape[1] if "input_ids" in inputs else None) == text
+
+
+def test_inputs_follow_from_the_seed(twin):
+    one, same, other = (sample_inputs(twin, seed=seed) for seed in (5, 5, 6))
+    assert all(torch.equal(one[name], same[name]) for name in one)
+    assert any(not torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("model_type", ["llama", "whisper", "llava", "vit"])
+def test_a_saved_twin_loads(model_type, tmp_path):
+    model = build(config_of(model_type))
+    save(model, tmp_path)
+    again = type(model).from_pretrained(tmp_path)
+    state = again.state_dict()
+    assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
+    assert (tmp_path / "preprocessor_config.json").exists() == (model_type != "llama")
+    if model_type == "vit":
+        return
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert len(tokenizer) == model.config.get_text_config().vocab_size
+    assert tokenizer.decode(tokenizer("two words, 42")["input_ids"], skip_special_tokens=True) == "two words, 42"
+    if model_type == "llava":
+        chat = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "what is it"}]}]
+        ids = tokenizer.apply_chat_template(chat, add_generation_prompt=True)["input_ids"]
+        assert model.config.image_token_id in ids
+
+
+def test_families_are_known_and_tried(tmp_path, capsys):
+    families = read_families(POPULAR)
+    assert len(families) == 146
+    assert set(families) <= set(transformers.CONFIG_MAPPING)
+    assert set(families.values()) == {"causal LM", "encoder", "seq2seq", "vision", "audio", "multimodal"}
+    results = tmp_path / "results.jsonl"
+    results.write_text('{"model_type": "bert", "status": "forward", "reason": "as recorded", "kind": "encoder"}\n')
+    assert main(["gpt2", "bert", "--results", str(results)]) == 1  # one runs, one is on record as failed
+    printed = capsys.readouterr().out
+    assert "as recorded" in printed and "1 of 2" in printed

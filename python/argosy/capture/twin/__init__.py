@@ -7,6 +7,7 @@ the size of the model it stands for.
 from .build import build
 from .classes import model_class
 from .inputs import Sizes, sample_inputs
+from .save import save
 from .shrink import shrink
 
-__all__ = ["Sizes", "build", "model_class", "sample_inputs", "shrink"]
+__all__ = ["Sizes", "build", "model_class", "sample_inputs", "save", "shrink"]

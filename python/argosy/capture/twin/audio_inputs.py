@@ -14,7 +14,9 @@ def add_audio(request: Request) -> None:
     """Adds audio, if the model takes any."""
     if request.takes("input_ids", "decoder_input_ids"):
         return  # made from text; audio to go on from is optional
-    if request.takes("input_features"):
+    if request.takes("audio_input_features", "audio_embed_sizes"):
+        _add_sized_spectrogram(request)
+    elif request.takes("input_features"):
         _add_spectrogram(request)
     elif request.takes("input_values"):
         _add_waveform(request)
@@ -29,6 +31,17 @@ def _add_waveform(request: Request) -> None:
     request.inputs["input_values"] = request.normal(*shape)
     if request.takes("attention_mask") and layers is None:
         request.inputs["attention_mask"] = torch.ones(batch, samples, dtype=torch.long)
+
+
+def _add_sized_spectrogram(request: Request) -> None:
+    """Phi-4's layout: frames first, and how many tokens each row becomes."""
+    import torch
+
+    audio = request.config.audio_config
+    tokens = _FRAMES[request.sizes.media] // audio.time_reduction
+    frames = tokens * audio.time_reduction
+    request.inputs["audio_input_features"] = request.normal(request.sizes.batch, frames, audio.input_size)
+    request.inputs["audio_embed_sizes"] = torch.full((request.sizes.batch,), tokens)
 
 
 def _add_spectrogram(request: Request) -> None:

@@ -75,8 +75,6 @@ _TASKS = {
 _CLASSES = {
     # The tables name only the sub-models of Bark; its codec ends a chain of three of them.
     "bark": "BarkFineModel",
-    # The composite needs `timm` for its vision tower and is in no table of causal models; a user of the text tower is.
-    "gemma3n_text": "Gemma3nForCausalLM",
     # In no table but the base model's, which has no task.
     "musicgen": "MusicgenForConditionalGeneration",
     # Listed for pre-training only.

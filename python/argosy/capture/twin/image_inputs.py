@@ -26,6 +26,8 @@ def add_images(request: Request) -> None:
         _add_image_lists(request)
     elif request.takes("pixel_values"):
         _add_pixels(request)
+    elif request.takes("image_pixel_values", "image_attention_mask"):
+        _add_masked_crops(request)
     elif request.takes("pixel_values_videos"):
         _add_video(request)
 
@@ -95,6 +97,19 @@ def _add_crops(request: Request) -> None:
     crops = 1 + -(-best[0] // height) * -(-best[1] // width)
     request.inputs["pixel_values"] = request.normal(request.sizes.batch, crops, channels(request), height, width)
     request.inputs["image_sizes"] = torch.tensor([original]).expand(request.sizes.batch, 2).clone()
+
+
+def _add_masked_crops(request: Request) -> None:
+    """Phi-4's layout: the whole picture and its crops, each with a mask of its patches."""
+    import torch
+
+    vision = request.config.vision_config
+    side, rows, columns = vision.crop_size, 1, 1 + request.sizes.media
+    grid = vision.image_size // vision.patch_size
+    batch, crops = request.sizes.batch, 1 + rows * columns
+    request.inputs["image_pixel_values"] = request.normal(batch, crops, channels(request), side, side)
+    request.inputs["image_sizes"] = torch.tensor([[rows * side, columns * side]]).expand(batch, 2).clone()
+    request.inputs["image_attention_mask"] = torch.ones(batch, crops, grid, grid, dtype=torch.long)
 
 
 def _add_tiles(request: Request) -> None:

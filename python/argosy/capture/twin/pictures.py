@@ -49,7 +49,7 @@ def _shrink_one(config: dict[str, Any], scales: list[tuple[int, int]], grids: li
         config["patch_size"] = _like(config["patch_size"], PATCH)
         if config.get("encoder_stride") == patch:
             config["encoder_stride"] = PATCH
-    for name in ("image_size", "img_size", "input_size", "spec_size"):
+    for name in ("image_size", "img_size", "input_size", "spec_size", "crop_size"):
         image = _side(config.get(name))
         if image is None or image <= STAGED_IMAGE or (name == "input_size" and patch is None):
             continue

@@ -41,11 +41,23 @@ def _count(request: Request, method: str) -> int:
     if grid is not None and method == "get_image_features":
         merge = request.find("spatial_merge_size", "merge_size", default=1)
         return int(grid[0].prod()) // merge**2
+    if "image_attention_mask" in request.inputs and method == "get_image_features":
+        return _tokens_of_crops(request)
+    if "audio_embed_sizes" in request.inputs and method == "get_audio_features":
+        return int(request.inputs["audio_embed_sizes"][0])
     for owner in (request.model, getattr(request.model, "model", None)):
         function = getattr(owner, method, None)
         if function is not None and set(request.inputs) & set(inspect.signature(function).parameters):
             return feature_count(function, request) // request.sizes.batch
     return 0
+
+
+def _tokens_of_crops(request: Request) -> int:
+    """Phi-4: half the patches a side; every row of the crops and of the whole picture ends with a token of its own."""
+    side = request.config.vision_config.crop_size
+    height, width = (int(size) // side for size in request.inputs["image_sizes"][0])
+    grid = (request.inputs["image_attention_mask"].shape[-1] + 1) // 2
+    return height * grid * (width * grid + 1) + 1 + grid * (grid + 1)
 
 
 def feature_count(function: Any, request: Request) -> int:

@@ -18,6 +18,7 @@ _EMBEDDING = 0.05
 _GAIN = 1.3
 #: Heads over a vocabulary or labels: logits of size one half keep rounding errors far below tolerances of 1e-5.
 _HEAD_GAIN = 0.5
+_HEAD = re.compile(r"(^|\.)(classifier|score|qa_outputs)$")
 #: What a decoder sees of its encoder is the same at every position; louder, it drowns the tokens.
 _CROSS = re.compile(r"encoder_attn\.|crossattention\.|EncDecAttention\.|cross_attn\.|encoder_decoder_attention\.")
 _CROSS_GAIN = 0.8
@@ -33,19 +34,21 @@ def randomise(model: Any, *, seed: int = 0) -> None:
 
     generator = torch.Generator().manual_seed(seed)
     seen: set[int] = set()
+    # batch norms undo what convolutions do to the size of a signal; without them, pyramids of convolutions add up
+    convolution_gain = 2.0 if any(has_statistics(module) for module in model.modules()) else 0.85
     head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
     with torch.no_grad():
         for path, module in model.named_modules():
             for name, parameter in module.named_parameters(recurse=False):
                 if id(parameter) not in seen:  # tied weights are filled once
                     seen.add(id(parameter))
-                    _fill(parameter, module, f"{path}.{name}", generator)
-                    if module is head and parameter.dim() == 2:
+                    _fill(parameter, module, f"{path}.{name}", generator, convolution_gain)
+                    if parameter.dim() == 2 and (module is head or _HEAD.search(path)):
                         parameter.mul_(_HEAD_GAIN / _GAIN)
             _fill_codebooks(module, generator)
 
 
-def _fill(parameter: Any, module: Any, name: str, generator: Any) -> None:
+def _fill(parameter: Any, module: Any, name: str, generator: Any, convolution_gain: float) -> None:
     import torch
     from torch import nn
 
@@ -84,7 +87,7 @@ def _fill(parameter: Any, module: Any, name: str, generator: Any) -> None:
     else:
         gain = _QUIET_GAIN if _QUIET.search(name) else _CROSS_GAIN if _CROSS.search(name) else _GAIN
         if isinstance(module, nn.modules.conv._ConvNd):
-            gain = 0.85  # pyramids of them add up
+            gain = convolution_gain
         parameter.copy_(gain * noise / _fan_in(parameter, module) ** 0.5)
 
 
@@ -128,7 +131,7 @@ def settle(model: Any, inputs: dict[str, Any]) -> None:
     def remember(module: Any, arguments: tuple[Any, ...]) -> None:
         variance, mean = torch.var_mean(arguments[0].transpose(0, 1).flatten(1), dim=1)
         module.running_mean.copy_(mean)
-        module.running_var.copy_(variance.clamp_min(0.1))
+        module.running_var.copy_(variance.clamp_min(1e-3))
 
     norms = [m for m in model.modules() if has_statistics(m)]
     handles = [module.register_forward_pre_hook(remember) for module in norms]
