@@ -1,5 +1,6 @@
 #include "tensor/sha256.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -49,22 +50,42 @@ void add_block(State& state, const std::byte* block) {
 
 }  // namespace
 
-std::string sha256_hex(std::span<const std::byte> bytes) {
-  State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  size_t whole = bytes.size() / 64 * 64;
-  for (size_t i = 0; i < whole; i += 64) add_block(state, bytes.data() + i);
+void Sha256::add(std::span<const std::byte> bytes) {
+  size_t filled = size_ % block_.size();
+  size_ += bytes.size();
+  if (filled > 0) {
+    size_t part = std::min(block_.size() - filled, bytes.size());
+    if (part > 0) std::memcpy(block_.data() + filled, bytes.data(), part);
+    bytes = bytes.subspan(part);
+    if (filled + part < block_.size()) return;
+    add_block(state_, block_.data());
+  }
+  while (bytes.size() >= block_.size()) {
+    add_block(state_, bytes.data());
+    bytes = bytes.subspan(block_.size());
+  }
+  if (!bytes.empty()) std::memcpy(block_.data(), bytes.data(), bytes.size());
+}
+
+std::string Sha256::hex() {
   // The rest, a set bit, zeros, and the length in bits fill one or two blocks.
   std::array<std::byte, 128> tail{};
-  size_t rest = bytes.size() - whole;
-  if (rest > 0) std::memcpy(tail.data(), bytes.data() + whole, rest);
+  size_t rest = size_ % block_.size();
+  std::memcpy(tail.data(), block_.data(), rest);
   tail[rest] = std::byte{0x80};
   size_t tail_size = rest < 56 ? 64 : 128;
-  uint64_t bits = uint64_t{bytes.size()} * 8;
+  uint64_t bits = size_ * 8;
   for (size_t i = 0; i < 8; ++i) tail[tail_size - 1 - i] = static_cast<std::byte>(bits >> (8 * i));
-  for (size_t i = 0; i < tail_size; i += 64) add_block(state, tail.data() + i);
+  for (size_t i = 0; i < tail_size; i += 64) add_block(state_, tail.data() + i);
   std::string text;
-  for (uint32_t word : state) text += format("{:08x}", word);
+  for (uint32_t word : state_) text += format("{:08x}", word);
   return text;
+}
+
+std::string sha256_hex(std::span<const std::byte> bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.hex();
 }
 
 }  // namespace argosy

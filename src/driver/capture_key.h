@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "io/checkpoint.h"
+
+namespace argosy {
+
+/// What is asked for when a model is captured. Everything in it but `model` is part of the key as it is.
+struct CaptureRequest {
+  std::filesystem::path model;  // the folder with config.json
+  std::string task;             // empty: what the model's class is for
+  std::string shape;            // narrows dims, as the user wrote it
+  std::string variant;          // of the patches, where a backend needs one of its own
+  bool prefill = false;
+  bool trust_remote_code = false;
+};
+
+/// Fields of a configuration, at any depth, that leave a capture's bytes alone whatever their value. The only ones that
+/// a key leaves out; argosy.capture leaves them out of the capture too.
+std::span<const std::string_view> ignored_configuration_fields();
+
+/// A configuration in one form: members sorted, numbers in their shortest text, ignored fields left out. Takes what
+/// Python writes: NaN and infinities are no error.
+Result<std::string> canonical_configuration(std::string_view text, std::string_view name);
+
+/// The name of a request in the cache, 64 hexadecimal digits: a hash of everything that can change the capture. Where
+/// the folder brings code of its own, that is in it too.
+Result<std::string> capture_key(const CaptureRequest& request);
+
+/// The same for the plan of a checkpoint's weights in a dtype ("auto", "float32", …): adds the names, dtypes and shapes
+/// of its tensors.
+Result<std::string> weight_plan_key(const CaptureRequest& request, std::string_view dtype,
+                                    const Checkpoint& checkpoint);
+
+}  // namespace argosy
