@@ -62,12 +62,49 @@ void add_replay(CLI::App& app, ReplayOptions& options) {
   command->add_option("folder", options.folder, "The .repro folder")->required();
 }
 
+void add_capture(CLI::App& app, CaptureOptions& options) {
+  CLI::App* command =
+      app.add_subcommand("capture", "Capture a model's graphs: from the cache, else by python -m argosy.capture");
+  command->add_option("--model", options.model, "The model's folder (config.json is enough), or ORG/NAME if downloaded")
+      ->required();
+  command->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
+  command->add_option("--shape", options.shape, "Narrows dims: batch=1,sequence=1..2048");
+  command->add_flag("--prefill", options.prefill, "Also a graph for prompts without a past");
+  command->add_flag("--recapture", options.recapture, "Capture anew, whatever the cache has");
+  command->add_flag("--trust-remote-code", options.trust_remote_code, "Run code that comes with the model");
+  command->add_option("-o,--output", options.output, "The .capture file to write")->required();
+}
+
+void add_cache(CLI::App& app, CacheOptions& options) {
+  CLI::App* command = app.add_subcommand("cache", "List, prune, export or import captures and weight plans");
+  command->require_subcommand(1);
+  CLI::App* list = command->add_subcommand("ls", "List the entries and the versions that made them");
+  list->add_flag("--json", options.json, "As one JSON object");
+  list->callback([&options] { options.action = CacheAction::kList; });
+  CLI::App* prune = command->add_subcommand("prune", "Remove entries that are damaged or superseded by newer ones");
+  prune->add_flag("--all", options.all, "Remove everything");
+  prune->add_option("--older-than", options.older_than_days, "Remove what is older than so many days, too");
+  prune->add_flag("--dry-run", options.dry_run, "Only say what would be removed");
+  prune->callback([&options] { options.action = CacheAction::kPrune; });
+  CLI::App* import_command = command->add_subcommand("import", "Take the entries of another cache");
+  import_command->add_option("path", options.path, "What cache export wrote, or a cache's folder")->required();
+  import_command->callback([&options] { options.action = CacheAction::kImport; });
+  CLI::App* export_command = command->add_subcommand("export", "Write entries into one file, for another machine");
+  export_command->add_option("keys", options.keys, "First digits of the keys of entries (default: all)");
+  export_command->add_option("-o,--output", options.path, "The file to write, a zip")->required();
+  export_command->callback([&options] { options.action = CacheAction::kExport; });
+}
+
 void add_weights(CLI::App& app, WeightsOptions& options) {
   CLI::App* command = app.add_subcommand("weights", "Write a model's weights under the model's own names");
   command->add_option("--model", options.model, "The checkpoint: a folder, an index or a .safetensors file")
       ->required();
-  command->add_option("--plan", options.plan, "How weights come from the checkpoint (argosy.capture.weight_plan)")
-      ->required();
+  command->add_option("--plan", options.plan,
+                      "How weights come from the checkpoint (default: the cache's, else by Python)");
+  command->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
+  command->add_option("--dtype", options.dtype, "auto (default: the configuration's), float32, float16 or bfloat16");
+  command->add_flag("--replan", options.replan, "Plan anew, whatever the cache has");
+  command->add_flag("--trust-remote-code", options.trust_remote_code, "Run code that comes with the model");
   command->add_option("-o,--output", options.output, "The .safetensors file to write")->required();
 }
 
@@ -104,6 +141,8 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   InspectOptions inspect;
   OptOptions opt;
   ReplayOptions replay;
+  CaptureOptions capture;
+  CacheOptions cache;
   WeightsOptions weights;
   DoctorOptions doctor;
 
@@ -115,6 +154,8 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   add_inspect(app, inspect);
   add_opt(app, opt);
   add_replay(app, replay);
+  add_capture(app, capture);
+  add_cache(app, cache);
   add_weights(app, weights);
   add_doctor(app, doctor);
 
@@ -130,6 +171,8 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   if (app.got_subcommand("inspect")) result.command = std::move(inspect);
   if (app.got_subcommand("opt")) result.command = std::move(opt);
   if (app.got_subcommand("replay")) result.command = std::move(replay);
+  if (app.got_subcommand("capture")) result.command = std::move(capture);
+  if (app.got_subcommand("cache")) result.command = std::move(cache);
   if (app.got_subcommand("weights")) result.command = std::move(weights);
   if (app.got_subcommand("doctor")) result.command = doctor;
   return result;

@@ -10,7 +10,9 @@ int run_inspect(const InspectOptions& options, const Environment& environment, T
 int run_opt(const OptOptions& options, const Environment& environment, Terminal& terminal);
 int run_golden_files(const OptOptions& options, Terminal& terminal);  // opt --golden
 int run_replay(const ReplayOptions& options, Terminal& terminal);
-int run_weights(const WeightsOptions& options, Terminal& terminal);
+int run_capture(const CaptureOptions& options, const Environment& environment, Terminal& terminal);
+int run_cache(const CacheOptions& options, const Environment& environment, Terminal& terminal);
+int run_weights(const WeightsOptions& options, const Environment& environment, Terminal& terminal);
 int run_doctor(const DoctorOptions& options, const Environment& environment, Terminal& terminal);
 
 }  // namespace argosy::cli

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "io/json.h"
+#include "python.h"
 #include "subprocess.h"
 #include "table.h"
 
@@ -48,16 +49,9 @@ struct DoctorReport {
   std::vector<Ability> abilities;
 };
 
-/// Pythons to ask, best first: that of the environment that this program is installed in, even if it is not active,
-/// then those on PATH. In a virtual environment both names are its own; without one many systems have only the second.
-std::vector<std::optional<std::string>> candidate_pythons() {
-  return {find_beside("python"), find_program("python"), find_program("python3")};
-}
-
-void ask_python(DoctorReport& report) {
-  for (const auto& path : candidate_pythons()) {
-    if (!path) continue;
-    auto output = output_of({*path, "-c", kPackages}, kTimeout);
+void ask_python(DoctorReport& report, const Environment& environment) {
+  for (const std::string& path : candidate_pythons(environment)) {
+    auto output = output_of({path, "-c", kPackages}, kTimeout);
     if (!output) continue;
     report.python_path = path;
     std::istringstream lines(*output);
@@ -129,7 +123,13 @@ void judge(DoctorReport& report) {
   bool has_package = !version_of(report, "argosy").empty();
   report.abilities.push_back({"open checkpoints from Python (import argosy)", has_package,
                               has_package ? "" : "that Python does not have the package; run pip install with it"});
-  report.abilities.push_back({"capture models", false, "not in this version"});
+  std::vector<std::string> lacking;
+  for (std::string name : {"argosy", "torch", "transformers"}) {
+    if (version_of(report, name).empty()) lacking.push_back(std::move(name));
+  }
+  report.abilities.push_back(
+      {"capture models that are not in the cache", lacking.empty(),
+       lacking.empty() ? "" : format("Python lacks {}; install them for it", join(lacking, ", "))});
   report.abilities.push_back({"export to ONNX or ExecuTorch", false, "not in this version"});
 }
 
@@ -197,7 +197,7 @@ int run_doctor(const DoctorOptions& options, const Environment& environment, Ter
   report.build_type = ARGOSY_BUILD_TYPE;
   report.cache = environment.cache;
   report.schemas = environment.schemas;
-  ask_python(report);
+  ask_python(report, environment);
   ask_node(report);
   measure_machine(report);
   count_schemas(report);

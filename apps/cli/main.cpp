@@ -21,7 +21,15 @@ int run(const CommandLine& command_line, Terminal& terminal) {
     return options->golden.empty() ? run_opt(*options, environment, terminal) : run_golden_files(*options, terminal);
   }
   if (const auto* options = std::get_if<ReplayOptions>(&command_line.command)) return run_replay(*options, terminal);
-  if (const auto* options = std::get_if<WeightsOptions>(&command_line.command)) return run_weights(*options, terminal);
+  if (const auto* options = std::get_if<CaptureOptions>(&command_line.command)) {
+    return run_capture(*options, environment, terminal);
+  }
+  if (const auto* options = std::get_if<CacheOptions>(&command_line.command)) {
+    return run_cache(*options, environment, terminal);
+  }
+  if (const auto* options = std::get_if<WeightsOptions>(&command_line.command)) {
+    return run_weights(*options, environment, terminal);
+  }
   return run_doctor(std::get<DoctorOptions>(command_line.command), environment, terminal);
 }
 

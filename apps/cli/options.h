@@ -19,8 +19,10 @@ struct GlobalOptions {
 
 /// What the environment says. Read here and nowhere below.
 struct Environment {
-  std::filesystem::path cache;    // ARGOSY_CACHE, else the platform's; may not exist
-  std::filesystem::path schemas;  // ARGOSY_SCHEMAS, else op_schemas.txt in the cache; may not exist
+  std::filesystem::path cache;      // ARGOSY_CACHE, else the platform's; may not exist
+  std::filesystem::path schemas;    // ARGOSY_SCHEMAS, else op_schemas.txt in the cache; may not exist
+  std::filesystem::path python;     // ARGOSY_PYTHON; empty: none is named
+  std::filesystem::path hub_cache;  // HF_HUB_CACHE, else hub in HF_HOME, else the platform's; may not exist
 };
 Environment read_environment();
 
@@ -53,17 +55,43 @@ struct ReplayOptions {
   std::string folder;
 };
 
-struct WeightsOptions {
-  std::string model;  // a folder, an index or a .safetensors file
-  std::string plan;
+struct CaptureOptions {
+  std::string model;
+  std::string task;
+  std::string shape;
   std::string output;
+  bool prefill = false;
+  bool recapture = false;
+  bool trust_remote_code = false;
+};
+
+enum class CacheAction : uint8_t { kList, kPrune, kImport, kExport };
+
+struct CacheOptions {
+  CacheAction action = CacheAction::kList;
+  bool json = false;
+  bool all = false, dry_run = false;
+  int older_than_days = -1;  // negative: of any age
+  std::string path;          // what to import, or where to export to
+  std::vector<std::string> keys;
+};
+
+struct WeightsOptions {
+  std::string model;  // with a plan: a folder, an index or a .safetensors file
+  std::string plan;   // empty: from the cache, or made by Python
+  std::string task;
+  std::string dtype = "auto";
+  std::string output;
+  bool replan = false;
+  bool trust_remote_code = false;
 };
 
 struct DoctorOptions {
   bool json = false;
 };
 
-using CommandOptions = std::variant<InspectOptions, OptOptions, ReplayOptions, WeightsOptions, DoctorOptions>;
+using CommandOptions = std::variant<InspectOptions, OptOptions, ReplayOptions, CaptureOptions, CacheOptions,
+                                    WeightsOptions, DoctorOptions>;
 
 /// Exit codes of the program.
 enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2 };

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -17,16 +18,23 @@ namespace argosy::cli {
 namespace {
 
 constexpr size_t kMaxOutput = size_t{1} << 20;
+constexpr size_t kMaxLine = 10'000;
+
+enum class Errors : uint8_t { kDrop, kWithOutput };
 
 /// Starts the program with its stdout in a pipe whose reading end is returned; -1 if that fails.
-int start(const std::vector<std::string>& command, pid_t& pid) {
+int start(const std::vector<std::string>& command, Errors errors, pid_t& pid) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return -1;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  if (errors == Errors::kWithOutput) {
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  }
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
@@ -79,7 +87,7 @@ std::optional<std::string> find_beside(const std::string& name) {
 
 std::optional<std::string> output_of(const std::vector<std::string>& command, std::chrono::milliseconds timeout) {
   pid_t pid = 0;
-  int descriptor = start(command, pid);
+  int descriptor = start(command, Errors::kDrop, pid);
   if (descriptor < 0) return std::nullopt;
   std::string text;
   bool is_complete = read_all(descriptor, text, std::chrono::steady_clock::now() + timeout);
@@ -89,6 +97,34 @@ std::optional<std::string> output_of(const std::vector<std::string>& command, st
   waitpid(pid, &status, 0);
   if (!is_complete || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
   return text;
+}
+
+std::optional<int> run_lines(const std::vector<std::string>& command,
+                             const std::function<void(std::string_view)>& on_line) {
+  pid_t pid = 0;
+  int descriptor = start(command, Errors::kWithOutput, pid);
+  if (descriptor < 0) return std::nullopt;
+  std::string line;
+  char buffer[4096];
+  for (;;) {
+    ssize_t count = read(descriptor, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    for (char c : std::string_view(buffer, static_cast<size_t>(count))) {
+      // A bar that redraws itself is a line each time; one without end is cut.
+      if (c != '\n' && c != '\r' && line.size() < kMaxLine) {
+        line += c;
+        continue;
+      }
+      if (!line.empty()) on_line(line);
+      line.clear();
+    }
+  }
+  if (!line.empty()) on_line(line);
+  close(descriptor);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace argosy::cli

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace argosy::cli {
@@ -16,5 +18,10 @@ std::optional<std::string> find_beside(const std::string& name);
 /// What a program writes to stdout; nullopt if it cannot be started, fails, writes more than a megabyte, or takes
 /// longer than the timeout (it is then killed). stdin and stderr are closed to it.
 std::optional<std::string> output_of(const std::vector<std::string>& command, std::chrono::milliseconds timeout);
+
+/// Runs a program to its end and hands each line that it writes, to stdout or stderr, to `on_line`. Its exit code (128
+/// and the signal if one ended it); nullopt if it cannot be started. stdin is closed to it.
+std::optional<int> run_lines(const std::vector<std::string>& command,
+                             const std::function<void(std::string_view)>& on_line);
 
 }  // namespace argosy::cli

@@ -117,6 +117,10 @@ ProgressHook Terminal::progress_hook() {
   return [this](const Progress& progress) { show_progress(progress); };
 }
 
+void Terminal::progress_line(std::string_view json) {
+  if (options_.progress == ProgressMode::kJson) print_error(format("{}\n", json));
+}
+
 void Terminal::show_progress(const Progress& progress) {
   Clock::time_point now = Clock::now();
   bool is_new = state_->task != progress.task;

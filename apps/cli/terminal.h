@@ -29,6 +29,8 @@ class Terminal {
   /// The errors that were collected beside one that has been printed: a few in full, the number of the rest.
   void print_further(const Diagnostics& diagnostics, const Error& printed);
 
+  /// A line of progress that is JSON already, where that form is asked for.
+  void progress_line(std::string_view json);
   /// Draws a bar or writes a JSON line, a few times a second at most and at the end. Empty where nothing is to be
   /// shown.
   ProgressHook progress_hook();

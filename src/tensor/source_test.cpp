@@ -411,5 +411,17 @@ TEST(Sha256Test, gives_the_standards_examples) {
   EXPECT_EQ(hash(std::string(1000000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+TEST(Sha256Test, parts_of_any_size_give_the_same) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += static_cast<char>('a' + i % 23);
+  std::span<const std::byte> bytes = std::as_bytes(std::span(text));
+  std::string whole = sha256_hex(bytes);
+  for (size_t step : {size_t{1}, size_t{7}, size_t{63}, size_t{64}, size_t{65}, size_t{128}, size_t{999}}) {
+    Sha256 hash;
+    for (size_t at = 0; at < bytes.size(); at += step) hash.add(bytes.subspan(at, std::min(step, bytes.size() - at)));
+    EXPECT_EQ(hash.hex(), whole) << step;
+  }
+}
+
 }  // namespace
 }  // namespace argosy

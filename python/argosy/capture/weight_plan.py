@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from ..errors import ExportError
+from .configuration import load_config
 from .twin import model_class
 from .twin.build import narrowed
 from .weight_plan_headers import dtype_text, headers_hash, read_checkpoint_headers
@@ -43,12 +44,8 @@ def make_weight_plan(
 
     ``dtype`` is ``"auto"`` (the configuration's, else the checkpoint's) or a name such as ``"float32"``.
     """
-    from transformers import AutoConfig
-
     folder = Path(folder)
-    if not (folder / "config.json").exists():
-        raise ExportError(f"there is no config.json in {folder}", code="not-found", hint="give the model's folder")
-    config = AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code)
+    config = load_config(folder, trust_remote_code=trust_remote_code)
     tensors = read_checkpoint_headers(folder)
     chosen = checkpoint_dtype(config, tensors) if dtype == "auto" else _named_dtype(dtype)
     cls = model_class(config, task)

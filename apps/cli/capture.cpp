@@ -1,0 +1,50 @@
+#include "base/text.h"
+#include "commands.h"
+#include "driver/cache_contents.h"
+#include "driver/model_folder.h"
+#include "io/output.h"
+#include "python.h"
+
+namespace argosy::cli {
+namespace {
+
+/// "LlamaForCausalLM by torch 2.13.0, transformers 5.22.2"
+std::string text_of(const CacheDescription& description) {
+  return format("{} by torch {}, transformers {}", description.model_class, description.torch,
+                description.transformers.empty() ? "of an unknown version" : description.transformers);
+}
+
+Status copy(const CacheEntry& entry, const std::filesystem::path& output) {
+  ARGOSY_TRY(OutputFile file, OutputFile::create(output, Overwrite::kReplace));
+  ARGOSY_TRY_STATUS(file.copy_from({entry.path.string(), 0, entry.bytes}));
+  return file.commit();
+}
+
+Status capture(const CaptureOptions& options, const Environment& environment, Terminal& terminal) {
+  PythonWork work;
+  work.kind = CacheKind::kCapture;
+  work.renew = options.recapture;
+  ARGOSY_TRY(work.request.model, model_folder(options.model, environment.hub_cache));
+  work.request.task = options.task;
+  work.request.shape = options.shape;
+  work.request.prefill = options.prefill;
+  work.request.trust_remote_code = options.trust_remote_code;
+  ARGOSY_TRY(work.key, capture_key(work.request));
+  ARGOSY_TRY(Obtained obtained, obtain_by_python(work, environment, terminal));
+  ARGOSY_TRY(CacheDescription description, describe(obtained.entry));
+  ARGOSY_TRY_STATUS(copy(obtained.entry, options.output));
+  terminal.print_error(format("argosy: {}: {}{}\n", options.output, text_of(description),
+                              obtained.was_cached ? ", from the cache" : ""));
+  return {};
+}
+
+}  // namespace
+
+int run_capture(const CaptureOptions& options, const Environment& environment, Terminal& terminal) {
+  Status status = capture(options, environment, terminal);
+  if (status) return kDone;
+  terminal.print_error(status.error());
+  return kFailed;
+}
+
+}  // namespace argosy::cli

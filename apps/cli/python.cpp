@@ -1,0 +1,125 @@
+#include "python.h"
+
+#include <unistd.h>
+
+#include <deque>
+
+#include "base/text.h"
+#include "io/json.h"
+#include "subprocess.h"
+
+namespace argosy::cli {
+namespace {
+
+constexpr size_t kLastLines = 12;
+constexpr const char* kImportHint =
+    "or bring one from another machine: argosy cache export there, argosy cache import here";
+
+std::string_view module_of(CacheKind kind) {
+  return kind == CacheKind::kCapture ? "argosy.capture" : "argosy.capture.weight_plan";
+}
+
+std::string_view name_of(CacheKind kind) { return kind == CacheKind::kCapture ? "capture" : "weight plan"; }
+
+std::vector<std::string> command_of(const PythonWork& work, const std::string& python,
+                                    const std::filesystem::path& output) {
+  std::vector<std::string> command = {python, "-m", std::string(module_of(work.kind)), "--model",
+                                      work.request.model.string()};
+  auto add = [&](const char* flag, const std::string& value) {
+    if (!value.empty()) command.insert(command.end(), {flag, value});
+  };
+  add("--task", work.request.task);
+  if (work.request.trust_remote_code) command.emplace_back("--trust-remote-code");
+  if (work.kind == CacheKind::kCapture) {
+    add("--shape", work.request.shape);
+    if (work.request.prefill) command.emplace_back("--prefill");
+    add("--progress", "json");
+  } else {
+    add("--dtype", work.dtype);
+  }
+  add("-o", output.string());
+  return command;
+}
+
+/// What Python says of its progress, one JSON object a line; empty for any other line.
+std::string stage_of(std::string_view line) {
+  if (!line.starts_with('{')) return "";
+  auto document = JsonDocument::parse(line, "progress");
+  return document ? std::string(document->root().find("stage").as_string().value_or("")) : "";
+}
+
+Status run(const PythonWork& work, const std::filesystem::path& output, const Environment& environment,
+           Terminal& terminal) {
+  std::vector<std::string> pythons = candidate_pythons(environment);
+  if (pythons.empty()) {
+    return fail(
+        ErrorCode::kNotFound,
+        environment.python.empty()
+            ? format("the cache has no {} of this model, and there is no Python to make one with", name_of(work.kind))
+            : format("ARGOSY_PYTHON is {}, which is no program", argosy::quoted(environment.python.native(), 1000)),
+        format("install Python with argosy, torch and transformers, or name it by ARGOSY_PYTHON; {}", kImportHint));
+  }
+  const std::string& python = pythons[0];
+  std::string why = work.renew ? "asked for anew" : format("the cache has no {} of this model", name_of(work.kind));
+  terminal.print_error(format("argosy: {}; starting {} -m {}\n", why, python, module_of(work.kind)));
+  std::deque<std::string> last;
+  auto exit_code = run_lines(command_of(work, python, output), [&](std::string_view line) {
+    if (std::string stage = stage_of(line); !stage.empty()) {
+      terminal.progress_line(line);
+      terminal.log(LogLevel::kInfo, stage);
+      return;
+    }
+    terminal.log(LogLevel::kDebug, line);
+    last.emplace_back(line);
+    if (last.size() > kLastLines) last.pop_front();
+  });
+  if (!exit_code) {
+    return fail(ErrorCode::kIo, format("{} cannot be started", python),
+                "check that it is a Python interpreter; ARGOSY_PYTHON names another");
+  }
+  if (*exit_code == 0) return {};
+  std::string said;
+  for (const std::string& line : last) said += format("\n    {}", line);
+  bool lacks_package = said.find("No module named") != std::string::npos;
+  return fail(ErrorCode::kInvalidInput,
+              format("no {} was made: {} -m {} ended with {}{}", name_of(work.kind), python, module_of(work.kind),
+                     *exit_code, said),
+              lacks_package
+                  ? format("install argosy, torch and transformers for {}, or name another by ARGOSY_PYTHON; {}",
+                           python, kImportHint)
+                  : "the last lines above are Python's; --log-level debug shows all");
+}
+
+}  // namespace
+
+std::vector<std::string> candidate_pythons(const Environment& environment) {
+  if (!environment.python.empty()) {
+    bool is_path = environment.python.native().find('/') != std::string::npos;
+    auto found = is_path ? environment.python.string() : find_program(environment.python.string()).value_or("");
+    if (access(found.c_str(), X_OK) == 0) return {found};
+    return {};
+  }
+  std::vector<std::string> pythons;
+  for (const auto& found :
+       {find_beside("python"), find_beside("python3"), find_program("python"), find_program("python3")}) {
+    if (found) pythons.push_back(*found);
+  }
+  return pythons;
+}
+
+Result<Obtained> obtain_by_python(const PythonWork& work, const Environment& environment, Terminal& terminal) {
+  CacheWork cache_work;
+  cache_work.kind = work.kind;
+  cache_work.key = work.key;
+  cache_work.renew = work.renew;
+  cache_work.make = [&](const std::filesystem::path& output) { return run(work, output, environment, terminal); };
+  cache_work.on_wait = [&] {
+    terminal.print_error(format("argosy: another process makes the same {}; waiting for it\n", name_of(work.kind)));
+  };
+  cache_work.on_damaged = [&](const std::filesystem::path& path) {
+    terminal.log(LogLevel::kWarn, format("{} is damaged and not used; argosy cache prune removes it", path.string()));
+  };
+  return obtain(CaptureCache(environment.cache), cache_work);
+}
+
+}  // namespace argosy::cli

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "driver/capture_key.h"
+#include "driver/obtain.h"
+#include "options.h"
+#include "terminal.h"
+
+namespace argosy::cli {
+
+/// Pythons to use, best first: the one that ARGOSY_PYTHON names and no other; else that of the environment that this
+/// program is installed in, even if it is not active, then those on PATH. In a virtual environment both names are its
+/// own; without one many systems have only the second.
+std::vector<std::string> candidate_pythons(const Environment& environment);
+
+/// What `python -m argosy.capture` and `python -m argosy.capture.weight_plan` make, from the cache where it is there.
+struct PythonWork {
+  CacheKind kind = CacheKind::kCapture;
+  CaptureRequest request;
+  std::string dtype = "auto";  // of a plan's weights
+  std::string key;
+  bool renew = false;
+};
+
+/// Python is started only if the cache has no entry, and the user is told. If it fails, the error has its last lines.
+Result<Obtained> obtain_by_python(const PythonWork& work, const Environment& environment, Terminal& terminal);
+
+}  // namespace argosy::cli
