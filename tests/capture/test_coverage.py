@@ -3,44 +3,53 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+import argosy
 from argosy import ExportError
-from argosy.coverage.__main__ import main
 from argosy.coverage.families import KINDS, read_families
-from argosy.coverage.processes import Job, Limits, run_jobs
 from argosy.coverage.report import write_report
 
 
-@dataclass(frozen=True)
+SCRIPT = """
+import json, pathlib, sys, time
+from argosy.coverage.processes import Job, Limits, run_jobs
+
 class Script(Job):
-    """A job that runs Python code; the path of its result is in ``result``."""
+    def run(self, result):
+        result.write_text(json.dumps({"step": "trace"}))
+        if self.family == "crash":
+            sys.exit("it broke")
+        while self.family == "slow":
+            pass
+        if self.family == "large":
+            held = bytearray(400 << 20)
+            time.sleep(60)
+        result.write_text(json.dumps({"status": "ok", "nodes": 3}))
 
-    code: str = ""
+outcomes = {}
+jobs = [Script(name, name, "ours") for name in ("fine", "crash", "slow", "large")]
+done = lambda job, outcome: outcomes.update({job.family: outcome})
+run_jobs(jobs, Limits(cpu_seconds=1.5, memory_mb=300), 2, pathlib.Path(sys.argv[1]), done)
+print(json.dumps(outcomes))
+"""
 
-    def command(self, result: Path) -> list[str]:
-        start = f"import json, pathlib, sys, time; result = pathlib.Path({str(result)!r})\n"
-        return [sys.executable, "-c", start + self.code]
 
-
-SCRIPTS = {
-    "fine": 'result.write_text(json.dumps({"status": "ok", "nodes": 3}))',
-    "crash": 'result.write_text(json.dumps({"step": "trace"})); sys.exit("it broke")',
-    "slow": 'result.write_text(json.dumps({"step": "trace"}))\nwhile True: pass',
-    "large": 'result.write_text(json.dumps({"step": "trace"})); held = bytearray(400 << 20); time.sleep(60)',
-}
+def python(*arguments: str) -> str:
+    """A process of its own: one that has used torch must not be forked."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(argosy.__file__).parents[1])}
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_processes_end_at_their_limits(tmp_path):
-    outcomes = {}
-    jobs = [Script(name, name, "ours", code) for name, code in SCRIPTS.items()]
-    run_jobs(
-        jobs, Limits(cpu_seconds=1.5, memory_mb=300), 2, tmp_path, lambda job, o: outcomes.__setitem__(job.family, o)
-    )
+    outcomes = json.loads(python("-c", SCRIPT, str(tmp_path)))
     assert {name: outcome["status"] for name, outcome in outcomes.items()} == {
         "fine": "ok",
         "crash": "crash",
@@ -86,10 +95,11 @@ def test_report_counts(tmp_path):
     assert "- **mistral** (failed): no luck" in text and "- **llama** (wrong): off by / 1" in text
 
 
-def test_command(tmp_path, capsys):
-    """One family through both tools; a second run with --resume starts no process, and one without forgets the first."""
-    arguments = ["capture", "--only", "vit", "--work", str(tmp_path / "work"), "--output", str(tmp_path / "out")]
-    assert main(arguments) == 0
+def test_command(tmp_path):
+    """One family through both tools; a second run with --resume starts no process."""
+    command = ["-m", "argosy.coverage", "capture", "--only", "vit"]
+    command += ["--work", str(tmp_path / "work"), "--output", str(tmp_path / "out")]
+    assert "[2/2] vit peer: " in python(*command)
     document = json.loads((tmp_path / "out/capture.json").read_text())
     (row,) = document["families"]
     assert row["ours"]["status"] == "ok", row["ours"]
@@ -100,7 +110,5 @@ def test_command(tmp_path, capsys):
     assert len(journal.read_text().splitlines()) == 2
     with journal.open("a") as file:
         file.write('{"family": "vit", "to')
-    capsys.readouterr()
-    assert main([*arguments, "--resume"]) == 0
-    assert capsys.readouterr().out.startswith("1 of 1 families captured")
+    assert python(*command, "--resume").startswith("1 of 1 families captured")
     assert json.loads((tmp_path / "out/capture.json").read_text()) == document

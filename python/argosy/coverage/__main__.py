@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from ..errors import ExportError
 from .families import read_families
 from .processes import Job, Limits, run_jobs
 from .report import Results, write_report
+from .worker import preload
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -64,6 +66,9 @@ def run_capture(options: argparse.Namespace) -> int:
         text = f"[{count}/{len(jobs)}] {job.family} {job.tool}: {outcome['status']}{reason}"
         print(f"{text[:200]} ({outcome['cpu_seconds']} s, {outcome['peak_mb']} MB)", flush=True)
 
+    if jobs:
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        preload()
     run_jobs(jobs, Limits(options.seconds, options.memory), options.jobs, options.work / "logs", done)
     write_report(families, results, versions, options.output)
     ours = sum(results.get((family.name, "ours"), {}).get("status") == "ok" for family in families)

@@ -1,13 +1,17 @@
-"""Runs many small jobs, each in a process of its own with limits of time and memory."""
+"""Runs many small jobs, each in a process of its own with limits of time and memory.
+
+Processes are forked: what the caller has imported by then (torch and transformers take six seconds of CPU) costs a job
+nothing, and whatever a job does to it stays in that job's process.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +19,22 @@ from typing import Any
 
 _POLL_SECONDS = 0.2
 #: A process that waits for others (a loaded machine) may take this many times its CPU limit.
-_WALL_FACTOR = 4
+_WALL_FACTOR = 6
 
 
 @dataclass(frozen=True)
 class Job:
-    """``python -m argosy.coverage.worker TOOL MODEL_TYPE``."""
+    """One family and one tool."""
 
     family: str
     model_type: str
     tool: str
 
-    def command(self, result: Path) -> list[str]:
-        return [sys.executable, "-m", "argosy.coverage.worker", self.tool, self.model_type, str(result)]
+    def run(self, result: Path) -> None:
+        """Writes a report to `result`, again after every step, so that a job that is ended has told how far it came."""
+        from .worker import work
+
+        work(self.tool, self.model_type, result)
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,7 @@ class Limits:
 @dataclass
 class _Running:
     job: Job
-    process: subprocess.Popen[bytes]
+    process_id: int
     result: Path
     log: Path
     started: float
@@ -50,16 +57,13 @@ class _Running:
 def run_jobs(
     jobs: Iterable[Job], limits: Limits, workers: int, folder: Path, done: Callable[[Job, dict[str, Any]], None]
 ) -> None:
-    """Runs `jobs`, at most `workers` at a time, and calls `done` with what each reported, its CPU time and peak memory.
-
-    A worker writes its report to a file, again after every step, so that one that is ended has told how far it came.
-    """
+    """Runs `jobs`, at most `workers` at a time, and calls `done` with what each reported, its CPU time and peak memory."""
     folder.mkdir(parents=True, exist_ok=True)
     waiting, running = list(jobs), []
     try:
         while waiting or running:
             while waiting and len(running) < workers:
-                running.append(_start(waiting.pop(0), limits, folder))
+                running.append(_start(waiting.pop(0), folder))
             time.sleep(_POLL_SECONDS)
             for item in list(running):
                 outcome = _poll(item, limits)
@@ -68,41 +72,57 @@ def run_jobs(
                     done(item.job, outcome)
     finally:
         for item in running:
-            item.process.kill()
-            item.process.wait()
+            os.kill(item.process_id, signal.SIGKILL)
+            os.waitpid(item.process_id, 0)
 
 
-def _start(job: Job, limits: Limits, folder: Path) -> _Running:
+def _start(job: Job, folder: Path) -> _Running:
     name = f"{job.family}.{job.tool}"
     result, log = folder / f"{name}.json", folder / f"{name}.log"
     result.unlink(missing_ok=True)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    source = str(Path(__file__).parents[2])
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            job.command(result), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
-        )
-    return _Running(job, process, result, log, time.monotonic())
+    sys.stdout.flush()
+    sys.stderr.flush()
+    process_id = os.fork()
+    if process_id == 0:
+        _run_forked(job, result, log)
+    return _Running(job, process_id, result, log, time.monotonic())
+
+
+def _run_forked(job: Job, result: Path, log: Path) -> None:
+    code = 1
+    try:
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        for stream in (1, 2):
+            os.dup2(output, stream)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        job.run(result)
+        code = 0
+    except BaseException:  # Nothing may return into the caller's code, which goes on in the parent.
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Not by the interpreter's way out: torch may crash on what a trace with fake tensors left behind.
+        os._exit(code)
 
 
 def _poll(item: _Running, limits: Limits) -> dict[str, Any] | None:
     """What became of a process, or None while it runs."""
-    process_id, status, usage = os.wait4(item.process.pid, os.WNOHANG)
+    process_id, status, usage = os.wait4(item.process_id, os.WNOHANG)
     if process_id == 0:
         if not item.stopped:
             item.stopped = _over_limit(item, limits)
             if item.stopped:
-                os.kill(item.process.pid, signal.SIGKILL)
+                os.kill(item.process_id, signal.SIGKILL)
         return None
-    item.process.returncode = os.waitstatus_to_exitcode(status)
     outcome = _read(item.result)
     outcome["cpu_seconds"] = round(usage.ru_utime + usage.ru_stime, 1)
     outcome["peak_mb"] = usage.ru_maxrss // 1024
     if item.stopped:
         outcome.update(status=item.stopped, reason=_stop_text(item.stopped, limits, outcome))
     elif "status" not in outcome:
-        outcome.update(status="crash", reason=f"exit code {item.process.returncode}: {_last_line(item.log)}")
+        code = os.waitstatus_to_exitcode(status)
+        outcome.update(status="crash", reason=f"exit code {code}: {_last_line(item.log)}")
     return outcome
 
 
@@ -110,7 +130,7 @@ def _over_limit(item: _Running, limits: Limits) -> str:
     if time.monotonic() - item.started > limits.cpu_seconds * _WALL_FACTOR:
         return "timeout"
     try:
-        proc = Path(f"/proc/{item.process.pid}")
+        proc = Path(f"/proc/{item.process_id}")
         fields = proc.joinpath("stat").read_text().rpartition(")")[2].split()
         memory = int(proc.joinpath("statm").read_text().split()[1])
     except (OSError, IndexError, ValueError):

@@ -1,4 +1,4 @@
-"""One family and one tool, in a process of its own: ``python -m argosy.coverage.worker TOOL MODEL_TYPE RESULT``.
+"""One family and one tool, in a process of its own.
 
 The result is a JSON file that is written again after every step: ``step`` says how far it came, ``status`` and ``reason``
 are there once it is known how it ended.
@@ -6,9 +6,9 @@ are there once it is known how it ended.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
-import sys
 import traceback
 import warnings
 from pathlib import Path
@@ -58,28 +58,27 @@ def make_twin(model_type: str, report: Report) -> Any:
     return twin
 
 
-def main(arguments: list[str]) -> None:
-    tool, model_type, path = arguments
-    report = Report(Path(path))
-    warnings.simplefilter("ignore")
-    try:
-        import torch
+def preload() -> None:
+    """Imports what every job needs, and computes nothing: a process that is forked after this starts at once."""
+    for name in ("torch._dynamo", "torch.export", "transformers.modeling_utils", "argosy.coverage.ours"):
+        importlib.import_module(name)
 
-        torch.set_num_threads(1)
+
+def work(tool: str, model_type: str, path: Path) -> None:
+    """Does one job. Any way in which it ends is a result."""
+    import torch
+
+    report = Report(path)
+    warnings.simplefilter("ignore")
+    # Threads do not survive a fork, and jobs run side by side.
+    torch.set_num_threads(1)
+    try:
         twin = make_twin(model_type, report)
         if tool == "ours":
             from .ours import run
         else:
             from .peer import run
         run(twin, report)
-    except BaseException as error:  # Any end of a worker is a result.
+    except BaseException as error:
         traceback.print_exc()
         report.finish("failed", f"{report.values.get('step', 'start')}: {first_line(error)}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # torch may crash while it takes down what a trace with fake tensors left behind.
-    os._exit(0)
