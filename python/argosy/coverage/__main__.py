@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     capture.add_argument("--resume", action="store_true", help="keep what an earlier run of the same versions found")
     capture.add_argument("--seconds", type=float, default=300.0, help="CPU time for one model and tool")
     capture.add_argument("--memory", type=int, default=6000, metavar="MB", help="memory for one process")
-    capture.add_argument("--no-peer", action="store_true", help="leave the comparison out")
+    capture.add_argument("--tools", default="ours,peer", help="ours, peer or both")
     capture.add_argument("--work", type=Path, default=Path("build/coverage"), help="logs and results as they come")
     capture.add_argument("--output", type=Path, default=Path("docs/coverage"), help="where the report goes")
     options = parser.parse_args(arguments)
@@ -46,7 +46,7 @@ def run_capture(options: argparse.Namespace) -> int:
     results = _read_journal(journal, versions) if options.resume else {}
     if not options.resume:
         journal.unlink(missing_ok=True)
-    tools = ["ours"] if options.no_peer else ["ours", "peer"]
+    tools = [tool for tool in ("ours", "peer") if tool in options.tools.split(",")]
     jobs = [
         Job(family.name, family.model_type, tool)
         for family in families
