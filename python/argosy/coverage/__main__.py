@@ -6,6 +6,7 @@ import argparse
 import importlib.metadata
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -90,4 +91,6 @@ def _read_journal(path: Path, versions: dict[str, str]) -> Results:
 
 
 if __name__ == "__main__":
+    # An end from outside unwinds, so that running jobs end too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main())

@@ -91,6 +91,7 @@ def _start(job: Job, folder: Path) -> _Running:
 def _run_forked(job: Job, result: Path, log: Path) -> None:
     code = 1
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         for stream in (1, 2):
             os.dup2(output, stream)
