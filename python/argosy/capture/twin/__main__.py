@@ -3,7 +3,7 @@
     python -m argosy.capture.twin llama bert …
     python -m argosy.capture.twin --families FILE --results RESULTS.jsonl     # skips what RESULTS has already
 
-A line of the file is a model type and its kind; ``#`` begins a comment. Without either, the popular families.
+The file is a list of families as ``argosy.coverage`` reads them. Without either, the popular families.
 """
 
 from __future__ import annotations
@@ -17,27 +17,20 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-#: The list of popular families that comes with the package.
-POPULAR = Path(__file__).parents[2] / "coverage" / "families.txt"
-
-
-def read_families(path: Path) -> dict[str, str]:
-    """Model types and their kinds, in the order of the file."""
-    lines = (line.partition("#")[0].split(maxsplit=1) for line in path.read_text().splitlines())
-    return {words[0]: words[1].strip() if len(words) > 1 else "" for words in lines if words}
+from ...coverage.families import read_families
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m argosy.capture.twin", description="tries twins of model types")
     parser.add_argument("model_types", nargs="*", help="model types as transformers names them")
-    parser.add_argument("--families", type=Path, default=POPULAR, help="file of model types and kinds")
+    parser.add_argument("--families", type=Path, help="CSV file: family,model_type,kind")
     parser.add_argument(
         "--results", type=Path, help="JSON lines, one a model type; kept up to date, read when resuming"
     )
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one model type")
     options = parser.parse_args(arguments)
     _import_once()
-    families = read_families(options.families)
+    families = {family.model_type: family.kind for family in read_families(options.families)}
     wanted = options.model_types or list(families)
     done = _read_results(options.results)
     results = []

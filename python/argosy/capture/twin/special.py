@@ -28,6 +28,7 @@ def _apply(config: dict[str, Any], rules: dict[str, Rule]) -> None:
         rule(config)
     if rules is _BEFORE:
         _without_timm(config)
+        _without_kernels(config)
     for value in list(config.values()):
         if isinstance(value, dict) and "model_type" in value:
             _apply(value, rules)
@@ -51,6 +52,12 @@ def _without_timm(config: dict[str, Any]) -> None:
     }
 
 
+def _without_kernels(config: dict[str, Any]) -> None:
+    """State-space layers fall back to plain PyTorch; in transformers 4 they must be told so."""
+    if config.get("use_mamba_kernels") and importlib.util.find_spec("mamba_ssm") is None:
+        config["use_mamba_kernels"] = False
+
+
 def _defaults(**values: Any) -> Rule:
     """Values that every checkpoint has and the default configuration lacks."""
 
@@ -69,6 +76,8 @@ def _sections(*sections: int) -> Rule:
         parameters = config.get("rope_parameters") or config.get("rope_scaling")
         if isinstance(parameters, dict):
             parameters.setdefault("mrope_section", list(sections))
+        elif "rope_parameters" not in config:  # transformers 4
+            config["rope_scaling"] = {"type": "mrope", "mrope_section": list(sections)}
 
     return rule
 
