@@ -123,6 +123,23 @@ def test_classes_as_users_choose_them():
     assert caught.value.code == "not-found"
 
 
+def test_code_that_comes_with_a_checkpoint(tmp_path):
+    (tmp_path / "configuration_own.py").write_text(
+        "from transformers import LlamaConfig\nclass OwnConfig(LlamaConfig):\n    model_type = 'own_llama'\n"
+    )
+    (tmp_path / "modeling_own.py").write_text(
+        "from transformers import LlamaForCausalLM\nfrom .configuration_own import OwnConfig\n"
+        "class OwnForCausalLM(LlamaForCausalLM):\n    config_class = OwnConfig\n"
+    )
+    (tmp_path / "config.json").write_text(
+        '{"model_type": "own_llama", "architectures": ["OwnForCausalLM"], "auto_map": '
+        '{"AutoConfig": "configuration_own.OwnConfig", "AutoModelForCausalLM": "modeling_own.OwnForCausalLM"}}'
+    )
+    config = transformers.AutoConfig.from_pretrained(tmp_path, trust_remote_code=True)
+    model = build(config)
+    assert type(model).__name__ == "OwnForCausalLM" and model.config.hidden_size == 64
+
+
 def test_placeholders_match_features():
     model = build(config_of("llava"))
     inputs = sample_inputs(model, Sizes(batch=2))

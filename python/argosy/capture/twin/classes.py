@@ -94,7 +94,12 @@ def model_class(config: Any, task: str | None = None) -> type:
     else what the most telling auto class says. Raises ``ExportError`` (``not-found``) if nothing fits."""
     if task is not None:
         return _class_for_task(config, task)
-    return _class_by_architectures(config) or _class_by_tables(config, _TABLES) or _no_class(config, None)
+    return (
+        _class_by_architectures(config)
+        or _class_of_remote_code(config)
+        or _class_by_tables(config, _TABLES)
+        or _no_class(config, None)
+    )
 
 
 def _class_by_architectures(config: Any) -> type | None:
@@ -105,6 +110,22 @@ def _class_by_architectures(config: Any) -> type | None:
         if found is not None and isinstance(config, getattr(found, "config_class", None) or ()):
             return found
     return None
+
+
+def _class_of_remote_code(config: Any) -> type | None:
+    """The class that comes with the checkpoint. Whoever loaded ``config`` from there has trusted its code already."""
+    references = getattr(config, "auto_map", None) or {}
+    if not type(config).__module__.startswith("transformers_modules"):
+        return None
+    from transformers.dynamic_module_utils import get_class_from_dynamic_module
+
+    named = set(getattr(config, "architectures", None) or ())
+    models = [reference for auto, reference in references.items() if auto.startswith("AutoModel")]
+    # the one that config.json names, else one with a task
+    models.sort(
+        key=lambda reference: (reference.rsplit(".", 1)[-1] not in named, reference == references.get("AutoModel"))
+    )
+    return get_class_from_dynamic_module(models[0], config._name_or_path) if models else None
 
 
 def _class_for_task(config: Any, task: str) -> type:

@@ -46,7 +46,7 @@ def _without_timm(config: dict[str, Any]) -> None:
     config["backbone_config"] = {
         "model_type": "resnet",
         "embedding_size": 16,
-        "hidden_sizes": [32, 64, 128, 256],
+        "hidden_sizes": [32, 64, 96, 128],
         "depths": [1, 1, 1, 1],
         "out_indices": taps,
     }

@@ -166,6 +166,10 @@ def _shrink_number(name: str, value: int, widths: Widths) -> int:
         return min(value, 16 if name.endswith("embeddings") else 4)
     if name == "hidden_size_per_layer_input":
         return min(value, 16)
+    if name == "pooler_output_size":
+        return widths.of(value)
+    if name == "block_size" and value <= 256:
+        return min(value, WINDOW)  # of linear or sparse attention; a larger one counts positions
     if name == "num_pos_feats":
         return min(value, HIDDEN // 2)  # one half for rows, one for columns
     if name in ("num_filters", "num_quantizers"):
@@ -214,6 +218,9 @@ def _shrink_heads(config: dict[str, Any], old: dict[str, Any]) -> None:
         if not _HEAD_DIM.match(name) or not isinstance(value, int) or isinstance(value, bool):
             continue
         config[name] = min(value, _head_dim(name, config, old, model))
+    scalar, before = old.get("query_pre_attn_scalar"), old.get("head_dim")
+    if isinstance(scalar, int) and isinstance(before, int):
+        config["query_pre_attn_scalar"] = max(1, scalar * config["head_dim"] // before)  # the scale of attention
     _shrink_overrides(config, old)
     if "linear_num_key_heads" in old:
         config["linear_num_key_heads"] = 2
