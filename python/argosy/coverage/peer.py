@@ -12,7 +12,8 @@ from .worker import Report, first_line
 
 #: As for our own captures: largest difference to eager.
 TOLERANCE = 1e-5
-SHAPES = (Sizes(batch=2, sequence=19, padding=3), Sizes(batch=3, sequence=26, padding=2, media=1))
+#: The second is the shorter one: on the same side of windows and rotary limits, which change what generate() passes.
+SHAPES = (Sizes(batch=2, sequence=19, padding=3), Sizes(batch=3, sequence=13, padding=2, media=1))
 
 
 def run(twin: torch.nn.Module, report: Report) -> None:
