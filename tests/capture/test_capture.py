@@ -1,0 +1,186 @@
+"""Captures of representative families: traced without weights, written, read back, and equal to eager at the edges."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+
+from argosy.capture.check import compare, edge_shapes
+from argosy.capture.dims import narrowed, observe_dims, parse_shape
+from argosy.capture.reader import read_capture
+from argosy.capture.session import Session, open_session, trace_session, write_session
+from argosy.errors import ExportError
+
+#: One of each kind of structure; the full list is a command (python -m argosy.coverage capture).
+FAMILIES = {
+    "llama": "decoder with rotary positions",
+    "gpt2": "learned positions, fused projections, layer norm",
+    "gemma2": "two kinds of layers, soft cap",
+    "gemma3_text": "sliding and full layers with rotary embeddings of their own",
+    "qwen3": "norms of queries and keys",
+    "phi3": "scaled rotary embedding",
+    "falcon": "multi-query attention",
+    "bloom": "alibi",
+    "opt": "position offsets",
+    "mixtral": "mixture of experts",
+    "qwen2_moe": "shared experts",
+    "deepseek_v3": "latent attention, grouped routing",
+    "gpt_oss": "attention sinks",
+    "mamba2": "chunked state space",
+    "lfm2": "convolutions and attention",
+    "bert": "encoder",
+    "modernbert": "encoder with local attention",
+    "t5": "relative positions, encoder and decoder",
+    "bart": "encoder and decoder with learned positions",
+    "whisper": "audio encoder and text decoder",
+    "wav2vec2": "convolutions on raw audio",
+    "vit": "images",
+    "convnext": "convolutions only",
+    "clip": "two towers",
+}
+
+
+def capture(model_type: str, path: Path) -> Session:
+    from transformers import CONFIG_MAPPING
+
+    from argosy.capture.twin import shrink
+
+    session = open_session(shrink(CONFIG_MAPPING[model_type]()))
+    trace_session(session)
+    write_session(session, path, {"model_type": model_type})
+    return session
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("model_type", FAMILIES)
+def test_a_capture_equals_eager(model_type: str, tmp_path: Path) -> None:
+    session = capture(model_type, tmp_path / "x.capture")
+    graphs = read_capture(tmp_path / "x.capture", session.twin.state_dict())
+    assert set(graphs) == {component.name for component in session.components}
+    window = getattr(session.twin.config, "sliding_window", None)
+    limits = (window,) if window else ()
+    wrong = []
+    for component in session.components:
+        for shape in edge_shapes(component, limits):
+            result = compare(component, graphs[component.name], session.twin, shape)
+            if not result.ok:
+                wrong.append(
+                    f"{component.name} {shape}: {result.error or f'{result.worst} off by {result.max_abs:.1e}'}"
+                )
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory) -> tuple[Session, Path]:
+    path = tmp_path_factory.mktemp("llama") / "x.capture"
+    return capture("llama", path), path
+
+
+def test_inputs_dims_and_cache_are_described(llama) -> None:
+    session, path = llama
+    with zipfile.ZipFile(path) as archive:
+        manifest = json.loads(archive.read("capture.json"))
+        graph = json.loads(archive.read("graphs/decode.json"))
+    (decode,) = manifest["components"]
+    inputs = {item["name"]: item for item in decode["inputs"]}
+    assert list(inputs)[:4] == ["input_ids", "attention_mask", "position_ids", "past_key_values_0_key"]
+    assert inputs["past_key_values_0_key"]["path"] == "past_key_values.0.key"
+    assert inputs["past_key_values_0_key"]["dims"][::2] == ["batch", "past_sequence"]
+    assert inputs["attention_mask"]["dims"] == ["batch", "total_sequence"]
+    assert decode["sums"] == {"total_sequence": ["past_sequence", "sequence"]}
+    assert decode["dims"]["past_sequence"]["min"] == 0 and decode["dims"]["batch"]["min"] == 1
+    assert decode["cache"]["states"][0]["output"] == "present.0.key"
+    assert graph["guards_code"] == []
+    assert sorted(value["min_val"] for value in graph["range_constraints"].values()) == [0, 1, 1]
+
+
+def test_nothing_of_the_model_is_in_the_file(llama) -> None:
+    session, path = llama
+    weights = sum(tensor.numel() * tensor.element_size() for tensor in session.twin.state_dict().values())
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        constants = archive.getinfo("constants.safetensors").file_size
+    assert all(name.startswith(("capture.json", "graphs/", "constants.")) for name in names)
+    assert constants < weights / 20
+
+
+def test_the_same_configuration_gives_the_same_bytes(tmp_path: Path) -> None:
+    from transformers import LlamaConfig
+
+    from argosy.capture.twin import shrink
+
+    shrink(LlamaConfig(architectures=["LlamaForCausalLM"])).save_pretrained(tmp_path)
+    for name in ("a.capture", "b.capture"):
+        command = [sys.executable, "-m", "argosy.capture", "--model", str(tmp_path), "-o", str(tmp_path / name)]
+        subprocess.run(command, check=True, capture_output=True)
+    assert (tmp_path / "a.capture").read_bytes() == (tmp_path / "b.capture").read_bytes()
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_prefill_on_request(tmp_path: Path) -> None:
+    from transformers import CONFIG_MAPPING
+
+    from argosy.capture.twin import shrink
+
+    session = open_session(shrink(CONFIG_MAPPING["llama"]()), prefill=True)
+    assert [component.name for component in session.components] == ["prefill", "decode"]
+    trace_session(session)
+    write_session(session, tmp_path / "x.capture", {})
+    graphs = read_capture(tmp_path / "x.capture", session.twin.state_dict())
+    prefill = session.components[0]
+    assert all(compare(prefill, graphs["prefill"], session.twin, shape).ok for shape in edge_shapes(prefill))
+
+
+def test_shapes_can_be_narrowed() -> None:
+    from transformers import CONFIG_MAPPING
+
+    from argosy.capture.components import find_components
+    from argosy.capture.twin import build
+
+    twin = build(CONFIG_MAPPING["bert"]())
+    dims = narrowed(observe_dims(find_components(twin)[0], twin), parse_shape("batch=1,sequence=1..512"))
+    assert dims.ranges == {"batch": (1, 1), "sequence": (1, 512)}
+
+
+@pytest.mark.parametrize("text", ["batch", "batch=x", "batch=4..2", "=3", "batch=-1"])
+def test_rejects_shapes(text: str) -> None:
+    with pytest.raises(ExportError) as error:
+        parse_shape(text)
+    assert error.value.hint
+
+
+def test_a_model_is_unchanged_by_a_trace_that_fails() -> None:
+    from transformers import CONFIG_MAPPING
+
+    from argosy.capture.components import Component, Shape
+    from argosy.capture.dims import Dims
+    from argosy.capture.trace import trace
+    from argosy.capture.twin import build
+
+    model = build(CONFIG_MAPPING["llama"]())
+    before = {name: dict(vars(module)) for name, module in model.named_modules()}
+
+    def run(model, forward, inputs):
+        model.model.leftover = inputs["input_ids"] + 1
+        raise RuntimeError("on purpose")
+
+    component = Component("broken", lambda model, shape: {"input_ids": torch.ones(2, 3, dtype=torch.long)}, run)
+    with contextlib.suppress(RuntimeError):
+        trace(model, component, component.inputs(model, Shape()), Dims())
+    for name, module in model.named_modules():
+        assert vars(module).keys() == before[name].keys(), name
+    assert "forward" not in vars(model)
