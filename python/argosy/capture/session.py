@@ -53,8 +53,7 @@ def trace_session(session: Session, report: Callable[[str], None] = lambda text:
     model = weightless.build_on_meta(session.model_class, session.config)
     with weightless.ShapesOnly(), experts_implementation(model, "batched_mm"):
         inputs = {each.name: on_cpu(each.inputs(model, shape)) for each in session.components}
-    weightless.give_real_buffers(model)
-    weightless.give_fake_weights(model)
+    model = weightless.without_weights(model)
     with tracing_patches(model):
         for component in session.components:
             report(f"tracing {component.name}")

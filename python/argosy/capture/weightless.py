@@ -36,7 +36,48 @@ def build_on_meta(model_class: type, config, dtype: torch.dtype | None = None) -
     return model.eval().requires_grad_(False)
 
 
-def give_real_buffers(model: torch.nn.Module) -> None:
+def without_weights(model: torch.nn.Module) -> torch.nn.Module:
+    """The model on meta that ``build_on_meta`` made (which is used up), ready to be traced: weights are fake CPU tensors,
+    buffers that no checkpoint holds have their values."""
+    if hasattr(model, "initialize_weights") and _initialises_buffers():
+        _give_real_buffers(model)
+    else:
+        model = _build_with_buffers(model)
+    _give_fake_weights(model)
+    return model
+
+
+def _initialises_buffers() -> bool:
+    try:
+        import transformers.initialization  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _build_with_buffers(model: torch.nn.Module) -> torch.nn.Module:
+    """Before transformers 5 the values of buffers were only known while a model was built: build it again with real
+    buffers; each parameter exists for as long as it takes to drop its memory."""
+    from transformers.modeling_utils import no_init_weights
+
+    register = torch.nn.Module.register_parameter
+
+    def on_meta_only(self: torch.nn.Module, name: str, parameter: torch.nn.Parameter | None) -> None:
+        register(self, name, parameter)
+        if parameter is not None:
+            self._parameters[name] = torch.nn.Parameter(parameter.to("meta"), requires_grad=False)
+
+    torch.nn.Module.register_parameter = on_meta_only
+    try:
+        with no_init_weights(), torch.no_grad():
+            built = type(model)._from_config(model.config, dtype=model.dtype)
+    finally:
+        torch.nn.Module.register_parameter = register
+    built.tie_weights()
+    return built.eval().requires_grad_(False)
+
+
+def _give_real_buffers(model: torch.nn.Module) -> None:
     """Makes the non-persistent buffers of a model on meta real, with the values that its initialisation gives them."""
     for name, buffer in _non_persistent_buffers(model):
         owner, _, attribute = name.rpartition(".")
@@ -58,7 +99,7 @@ def _tensor_of(model: torch.nn.Module, name: str) -> torch.Tensor:
     return getattr(model.get_submodule(owner), attribute)
 
 
-def give_fake_weights(model: torch.nn.Module) -> FakeTensorMode:
+def _give_fake_weights(model: torch.nn.Module) -> None:
     """Replaces parameters and buffers that are still on meta by fake CPU tensors; tied ones stay one tensor."""
     mode = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
     fakes: dict[int, torch.Tensor] = {}
@@ -81,12 +122,23 @@ def give_fake_weights(model: torch.nn.Module) -> FakeTensorMode:
                 originals.append(buffer)
                 fakes.setdefault(id(buffer), fake(buffer))
                 module._buffers[name] = fakes[id(buffer)]
-    return mode
 
 
 class ShapesOnly(TorchDispatchMode):
     """While it is active, code that asks a tensor on meta for a value is told one (or true), so that a call whose shapes
     do not depend on values runs to its end on the meta device."""
+
+    def __enter__(self):
+        self._autocast = torch.autocast
+        # Code of transformers 4 switches autocast off for the device of its input, which torch has none of for meta.
+        torch.autocast = lambda device_type, *args, **kwargs: (
+            contextlib.nullcontext() if device_type == "meta" else self._autocast(device_type, *args, **kwargs)
+        )
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        torch.autocast = self._autocast
+        return super().__exit__(*error)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         if function is torch.ops.aten._local_scalar_dense.default and args[0].is_meta:
