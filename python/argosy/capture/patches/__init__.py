@@ -7,11 +7,15 @@ from collections.abc import Iterator
 
 import torch
 
+from ...patching import apply_patches
+from . import masks  # noqa: F401 - registers its patches
+
 
 @contextlib.contextmanager
 def tracing_patches(model: torch.nn.Module) -> Iterator[None]:
     """Everything that a trace of ``model`` needs changed; restored afterwards, also when the trace fails."""
     with contextlib.ExitStack() as stack:
+        stack.enter_context(apply_patches("capture"))
         stack.enter_context(experts_implementation(model, "grouped_mm"))
         yield
 
