@@ -43,6 +43,8 @@ def _count(request: Request, method: str) -> int:
         return int(grid[0].prod()) // merge**2
     if "image_attention_mask" in request.inputs and method == "get_image_features":
         return _tokens_of_crops(request)
+    if "pixel_attention_mask" in request.inputs and method == "get_image_features":
+        return _tokens_of_lists(request)
     if "audio_embed_sizes" in request.inputs and method == "get_audio_features":
         return int(request.inputs["audio_embed_sizes"][0])
     for owner in (request.model, getattr(request.model, "model", None)):
@@ -50,6 +52,16 @@ def _count(request: Request, method: str) -> int:
         if function is not None and set(request.inputs) & set(inspect.signature(function).parameters):
             return feature_count(function, request) // request.sizes.batch
     return 0
+
+
+def _tokens_of_lists(request: Request) -> int:
+    """Idefics: blank pictures are dropped by value, which a model without weights cannot do; ours are never blank."""
+    _, count, _, height, width = request.inputs["pixel_values"].shape
+    latents = request.find("resampler_n_latents")
+    if latents is None:
+        step = request.find("patch_size") * request.find("scale_factor", default=1)
+        latents = (height // step) * (width // step)
+    return count * latents
 
 
 def _tokens_of_crops(request: Request) -> int:
@@ -66,8 +78,8 @@ def feature_count(function: Any, request: Request) -> int:
 
     device = next(request.model.parameters()).device
     names = inspect.signature(function).parameters
-    # whole numbers describe the others and are read on the way, so that they must have values
-    arguments = {n: v.to(device) if _is_media(v) else v for n, v in request.inputs.items() if n in names}
+    # sizes describe the others and are read on the way, so that they must have values
+    arguments = {n: v.to(device) if _is_media(n, v) else v for n, v in request.inputs.items() if n in names}
     with torch.no_grad(), _everything_counts():
         result = function(**arguments)
     if hasattr(result, "pooler_output"):
@@ -90,7 +102,7 @@ def _everything_counts() -> Iterator[None]:
         yield
 
 
-def _is_media(value: Any) -> bool:
+def _is_media(name: str, value: Any) -> bool:
     import torch
 
-    return isinstance(value, torch.Tensor) and value.is_floating_point()
+    return isinstance(value, torch.Tensor) and (value.is_floating_point() or name.endswith("mask"))
