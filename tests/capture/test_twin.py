@@ -74,6 +74,14 @@ def test_outputs_tell_inputs_apart(twin):
         assert (one[:, 1:] - one[:, :-1]).abs().amax(dim=(0, 2)).min() > 0.05
 
 
+@pytest.mark.parametrize("model_type", ["llama", "gemma2", "qwen2_moe", "jamba", "gpt2", "llava"])
+def test_greedy_tokens_vary(model_type):
+    model = build(config_of(model_type))
+    inputs = sample_inputs(model)
+    tokens = model.generate(**inputs, max_new_tokens=8, min_new_tokens=8, do_sample=False)[:, -8:]
+    assert len(set(tokens.flatten().tolist())) >= 5
+
+
 def test_weights_follow_from_the_seed():
     first, same, other = (build(config_of("llama"), seed=seed).state_dict() for seed in (3, 3, 4))
     assert all(torch.equal(first[name], same[name]) for name in first)
