@@ -7,10 +7,12 @@ A *fix* changes a traced graph in place. Both are kept by backend. Importing thi
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import importlib
 import importlib.metadata
 import inspect
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +52,9 @@ def register_patch(
     """Registers the decorated ``factory(original) -> replacement`` for each path, to be installed by `apply_patches`.
 
     The last part of a path is the attribute, the rest the module or class that has it. Paths are looked up when patches
-    are applied: one whose module does not exist in the installed version is skipped.
+    are applied: one whose module does not exist in the installed version is skipped. A module may be named by a pattern
+    (``*.modeling_*.apply_mask``): then every loaded module of such a name that has the attribute is meant, and none is
+    imported.
     """
     if not dotted_paths or any("." not in path for path in dotted_paths):
         raise ExportError(
@@ -84,9 +88,10 @@ def apply_patches(backend: str) -> Iterator[tuple[Patch, ...]]:
             if not versions_match(patch.versions):
                 logger.debug("patch of %s skipped: it is for %s", patch.path, patch.versions)
                 continue
-            owner = _find_owner(patch)
-            if owner is not None:
+            owners = _find_loaded(patch) if "*" in patch.path else _find_owner(patch)
+            for owner in owners:
                 stack.enter_context(patched(owner, patch.path.rpartition(".")[2], patch.factory))
+            if owners:
                 applied.append(patch)
         yield tuple(applied)
 
@@ -126,8 +131,15 @@ def versions_match(versions: str) -> bool:
     return True
 
 
-def _find_owner(patch: Patch) -> Any | None:
-    """The module or class that has the attribute. None, with a line in the debug log, where this version has none."""
+def _find_loaded(patch: Patch) -> list[Any]:
+    """The loaded modules that the pattern of a patch names and that have its attribute."""
+    pattern, _, attribute = patch.path.rpartition(".")
+    names = fnmatch.filter(list(sys.modules), pattern)
+    return [sys.modules[name] for name in names if attribute in vars(sys.modules[name])]
+
+
+def _find_owner(patch: Patch) -> list[Any]:
+    """The module or class that has the attribute. Empty, with a line in the debug log, where this version has none."""
     parts = patch.path.split(".")
     owner, rest = None, parts[:-1]
     for count in range(len(parts) - 1, 0, -1):
@@ -142,7 +154,7 @@ def _find_owner(patch: Patch) -> Any | None:
         break
     if owner is None:
         logger.debug("patch of %s skipped: its module is not installed", patch.path)
-        return None
+        return []
     for part in (*rest, parts[-1]):
         if not hasattr(owner, part):
             text = f"{patch.path}: {getattr(owner, '__name__', owner)} has no {part!r}"
@@ -153,10 +165,10 @@ def _find_owner(patch: Patch) -> Any | None:
                     hint="correct the path or narrow versions= of the patch",
                 )
             logger.debug("patch of %s skipped", text)
-            return None
+            return []
         if part is not parts[-1]:
             owner = getattr(owner, part)
-    return owner
+    return [owner]
 
 
 # ---- fixes ----

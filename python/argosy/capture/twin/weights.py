@@ -25,6 +25,11 @@ _CROSS_GAIN = 0.8
 #: Predictors of lengths, in logarithms: a little more and the output is endless.
 _QUIET = re.compile(r"duration_predictor")
 _QUIET_GAIN = 0.2
+#: Projections to the time steps of state-space layers. With steps as small as trained ones a state remembers many tokens
+#: and stays of the size of its inputs; with others it forgets at once or grows, and rounding errors with it.
+_TIME_STEP = re.compile(r"\bdt_proj|\bx_proj_weight")
+_TIME_STEP_GAIN = 0.5
+_TIME_STEP_BIAS = -2.0
 
 
 def randomise(model: Any, *, seed: int = 0) -> None:
@@ -60,7 +65,9 @@ def _fill(parameter: Any, module: Any, name: str, generator: Any, convolution_ga
         if not bool(parameter.isfinite().all()) or float(parameter.abs().max()) > 1e4:
             parameter.copy_(0.1 * noise)
         return
-    if isinstance(module, nn.Embedding):
+    if _TIME_STEP.search(name) and leaf.endswith("bias"):
+        parameter.copy_(_TIME_STEP_BIAS + 0.1 * noise)
+    elif isinstance(module, nn.Embedding):
         # small beside what the layers add, so that a tied head does not just repeat the last token
         scale = getattr(module, "scalar_embed_scale", None) or getattr(module, "embed_scale", None)
         size = 1.0 if "query" in name else _EMBEDDING  # queries of detectors are all that tells them apart
@@ -86,6 +93,7 @@ def _fill(parameter: Any, module: Any, name: str, generator: Any, convolution_ga
         parameter.copy_(0.5 * noise)  # class tokens, scales
     else:
         gain = _QUIET_GAIN if _QUIET.search(name) else _CROSS_GAIN if _CROSS.search(name) else _GAIN
+        gain = _TIME_STEP_GAIN if _TIME_STEP.search(name) else gain
         if isinstance(module, nn.modules.conv._ConvNd):
             gain = convolution_gain
         parameter.copy_(gain * noise / _fan_in(parameter, module) ** 0.5)

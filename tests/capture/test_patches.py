@@ -1,0 +1,71 @@
+"""Every patch of a trace is still needed: without it, a capture of some model fails or is wrong.
+
+When a test here fails, the installed transformers (or torch) no longer needs the patch: remove it, or narrow its versions.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from captured import capture, differences, twin_config, writes_in_place  # noqa: E402
+
+from argosy import patching  # noqa: E402
+from argosy.capture import patches  # noqa: E402, F401 - registers them
+from argosy.capture.components import Shape  # noqa: E402
+
+#: name of a patch's factory: a model that needs it
+NEEDED_BY = {
+    "_remember_state": "mamba",
+    "_mask_new_tokens": "mamba",
+    "_selective_scan_from_state": "mamba",
+    "_new_conv_state": "mamba2",
+    "_new_recurrent_state": "mamba2",
+    "_forget_state": None,
+}
+#: patches that no single capture shows the need of
+BECAUSE = {"_forget_state": "undoes what _remember_state notes, for models that are called without a cache afterwards"}
+SHAPES = [Shape(2, 5, 7, 2), Shape(2, 19, 23, 3)]
+
+
+def registered() -> dict[str, list[patching.Patch]]:
+    found: dict[str, list[patching.Patch]] = {}
+    for patch in patching.registered_patches("capture"):
+        if not patching.versions_match(patch.versions):
+            continue  # another version needs it: it is tested there
+        found.setdefault(patch.factory.__name__, []).append(patch)
+    return found
+
+
+def test_every_patch_is_listed_and_has_a_reason():
+    assert set(registered()) == set(NEEDED_BY)
+    assert all(patch.reason for each in registered().values() for patch in each)
+    assert {name for name, family in NEEDED_BY.items() if family is None} == set(BECAUSE)
+
+
+@pytest.mark.parametrize("name", [name for name, family in NEEDED_BY.items() if family])
+def test_patch_is_needed(name, tmp_path, monkeypatch):
+    others = [patch for patch in patching.registered_patches("capture") if patch.factory.__name__ != name]
+    monkeypatch.setitem(patching._PATCHES, "capture", others)
+    try:
+        session, graphs = capture(twin_config(NEEDED_BY[name], num_hidden_layers=1), tmp_path)
+    except Exception:  # noqa: BLE001 - it cannot even be traced
+        return
+    wrong = writes_in_place(session) or differences(session, graphs, SHAPES)
+    assert wrong, f"a capture of {NEEDED_BY[name]} is right without {name}"
+
+
+def test_everything_is_restored():
+    import transformers.cache_utils as cache_utils
+    import transformers.models.mamba.modeling_mamba as modeling_mamba
+
+    def attributes():
+        return cache_utils.Cache.get_recurrent_state, modeling_mamba.mamba_selective_scan
+
+    before = attributes()
+    with patching.apply_patches("capture") as applied:
+        assert {patch.factory.__name__ for patch in applied} >= {"_remember_state", "_selective_scan_from_state"}
+        assert attributes() != before
+    assert attributes() == before
