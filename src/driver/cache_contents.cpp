@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxManifest = uint64_t{64} << 20;
 constexpr size_t kScratch = size_t{1} << 20;
+constexpr auto kLeftoverAge = std::chrono::hours(24);
 
 std::string text_of(JsonView object, std::string_view key) {
   return std::string(object.find(key).as_string().value_or(""));
@@ -79,6 +80,21 @@ Result<std::vector<CacheEntry>> import_folder(const CaptureCache& cache, const f
   return added;
 }
 
+/// Best effort: whatever is in use is younger, or goes next time.
+void remove_leftovers(const CaptureCache& cache) {
+  auto oldest = fs::file_time_type::clock::now() - kLeftoverAge;
+  std::vector<fs::path> leftovers;
+  std::error_code failure;
+  for (fs::recursive_directory_iterator it(cache.root(), failure), end; !failure && it != end; it.increment(failure)) {
+    std::error_code gone;
+    std::string name = it->path().lexically_relative(cache.root()).generic_string();
+    bool is_ours = name.starts_with("captures/") || name.starts_with("plans/") || name.starts_with("locks/");
+    if (!is_ours || !it->is_regular_file(gone) || parse_cache_name(name)) continue;
+    if (it->last_write_time(gone) < oldest && !gone) leftovers.push_back(it->path());
+  }
+  for (const fs::path& path : leftovers) fs::remove(path, failure);
+}
+
 }  // namespace
 
 Result<CacheDescription> describe(const CacheEntry& entry) {
@@ -103,6 +119,7 @@ Result<std::vector<CacheEntry>> prune(const CaptureCache& cache, const PruneOpti
     if (!options.dry_run) ARGOSY_TRY_STATUS(cache.remove(entry));
     removed.push_back(entry);
   }
+  if (!options.dry_run) remove_leftovers(cache);
   return removed;
 }
 

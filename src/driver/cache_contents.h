@@ -25,7 +25,7 @@ struct PruneOptions {
   bool dry_run = false;
 };
 /// What was removed (or would be): damaged entries, those that a newer one of their key supersedes, and what the
-/// options ask for.
+/// options ask for. Files that are no entries and older than a day, which something that was killed left, go too.
 Result<std::vector<CacheEntry>> prune(const CaptureCache& cache, const PruneOptions& options);
 
 /// Writes entries into one zip file, under their names in a cache. Damaged ones are an error. An older file is

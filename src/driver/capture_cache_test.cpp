@@ -211,6 +211,24 @@ TEST(CacheContents, prune_removes_what_is_damaged_superseded_or_old) {
   EXPECT_TRUE(cache.list()->empty());
 }
 
+TEST(CacheContents, prune_removes_what_killed_processes_left) {
+  TestFolder folder;
+  CaptureCache cache(folder.path());
+  CacheEntry entry = add(cache, "x");
+  std::filesystem::path old = entry.path.parent_path() / "..new.part", recent = entry.path.parent_path() / ".new";
+  folder.write("op_schemas.txt", "");
+  write_file(old, "x");
+  write_file(recent, "x");
+  auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(50);
+  std::filesystem::last_write_time(old, long_ago);
+  std::filesystem::last_write_time(folder / "op_schemas.txt", long_ago);
+  ASSERT_TRUE(prune(cache, {}).has_value());
+  EXPECT_FALSE(std::filesystem::exists(old));
+  EXPECT_TRUE(std::filesystem::exists(recent));
+  EXPECT_TRUE(std::filesystem::exists(folder / "op_schemas.txt"));
+  EXPECT_EQ(found(cache), entry.hash);
+}
+
 TEST(CacheContents, what_is_exported_can_be_imported_elsewhere) {
   TestFolder folder;
   CaptureCache here(folder / "here"), there(folder / "there"), third(folder / "third");

@@ -14,7 +14,7 @@ namespace argosy {
 namespace {
 
 constexpr uint64_t kMaxPlan = uint64_t{512} << 20;
-constexpr int64_t kMaxFillBytes = int64_t{256} << 20;
+constexpr int64_t kMaxFillBytes = int64_t{256} << 20;  // of all weights together: they are held in memory
 
 struct OpName {
   std::string_view name;
@@ -126,7 +126,7 @@ class WeightPlanReader {
                                              : "plan the weights again");
   }
 
-  Result<PlannedWeight> read_weight(const JsonField& field) const {
+  Result<PlannedWeight> read_weight(const JsonField& field) {
     ARGOSY_TRY_STATUS(field.require_object());
     PlannedWeight weight;
     ARGOSY_TRY(std::string_view name, field.member("name").string());
@@ -150,6 +150,8 @@ class WeightPlanReader {
         auto total = checked_tensor_bytes(weight.dtype, weight.shape);
         if (!total || *total > kMaxFillBytes || weight.bytes.size() * 8 != static_cast<size_t>(bits_of(weight.dtype)))
           return field.error("fill does not fit dtype and shape");
+        filled_bytes_ += *total;
+        if (filled_bytes_ > kMaxFillBytes) return field.error("more to fill than a plan may ask for");
         break;
       }
       case PlanOrigin::kBytes: {
@@ -259,6 +261,7 @@ class WeightPlanReader {
   }
 
   WeightPlan plan_;
+  int64_t filled_bytes_ = 0;
 };
 
 Result<WeightPlan> WeightPlan::parse(std::string text, std::string_view name) {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,6 +72,9 @@ class WeightPlan {
   /// The recipe of each weight over this checkpoint, in the order of weights(). Shapes and dtypes are checked against
   /// the checkpoint's headers step by step; nothing is read.
   Result<std::vector<TensorSourcePtr>> sources(const Checkpoint& checkpoint) const;
+  /// The same over tensors that come from anywhere, whatever checkpoint the plan was made for.
+  using Lookup = std::function<Result<TensorSourcePtr>(const std::string& name)>;
+  Result<std::vector<TensorSourcePtr>> sources(const Lookup& lookup) const;
 
  private:
   friend class WeightPlanReader;

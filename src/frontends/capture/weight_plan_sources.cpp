@@ -25,11 +25,11 @@ Result<TensorSourcePtr> run_step(const PlanStep& step, const std::vector<TensorS
   return converted(input, step.dtype);
 }
 
-Result<TensorSourcePtr> from_sources(const PlannedWeight& weight, const Checkpoint& checkpoint) {
+Result<TensorSourcePtr> from_sources(const PlannedWeight& weight, const WeightPlan::Lookup& lookup) {
   std::vector<TensorSourcePtr> values;
   values.reserve(weight.sources.size() + weight.steps.size());
   for (const std::string& name : weight.sources) {
-    ARGOSY_TRY(TensorSourcePtr source, checkpoint.tensor(name));
+    ARGOSY_TRY(TensorSourcePtr source, lookup(name));
     values.push_back(std::move(source));
   }
   for (const PlanStep& step : weight.steps) {
@@ -46,8 +46,8 @@ Result<TensorSourcePtr> from_sources(const PlannedWeight& weight, const Checkpoi
   return result;
 }
 
-Result<TensorSourcePtr> make_source(const PlannedWeight& weight, const Checkpoint& checkpoint) {
-  if (weight.origin == PlanOrigin::kSources) return from_sources(weight, checkpoint);
+Result<TensorSourcePtr> make_source(const PlannedWeight& weight, const WeightPlan::Lookup& lookup) {
+  if (weight.origin == PlanOrigin::kSources) return from_sources(weight, lookup);
   if (weight.origin == PlanOrigin::kBytes) return literal(weight.bytes, weight.dtype, weight.shape);
   ARGOSY_TRY(int64_t total, checked_tensor_bytes(weight.dtype, weight.shape));
   std::vector<std::byte> bytes;
@@ -76,10 +76,14 @@ Result<std::vector<TensorSourcePtr>> WeightPlan::sources(const Checkpoint& check
     return fail(ErrorCode::kInvalidInput, "the weight plan was made for a checkpoint of other names, dtypes or shapes",
                 "plan the weights of this checkpoint: python -m argosy.capture.weight_plan");
   }
+  return sources([&](const std::string& name) { return checkpoint.tensor(name); });
+}
+
+Result<std::vector<TensorSourcePtr>> WeightPlan::sources(const Lookup& lookup) const {
   std::vector<TensorSourcePtr> sources(weights_.size());
   for (size_t i = 0; i < weights_.size(); ++i) {
     if (weights_[i].origin == PlanOrigin::kTied) continue;
-    Result<TensorSourcePtr> source = make_source(weights_[i], checkpoint);
+    Result<TensorSourcePtr> source = make_source(weights_[i], lookup);
     if (!source) return fail(std::move(source.error().in(format("weight {}", quoted(weights_[i].name)))));
     sources[i] = *std::move(source);
   }

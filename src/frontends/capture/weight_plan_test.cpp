@@ -173,6 +173,8 @@ TEST(WeightPlan, rejects_names_that_occur_twice) {
 }
 
 TEST(WeightPlan, rejects_values_of_another_size) {
+  std::string half = R"("dtype":"u8","shape":[200000000],"fill":"00"})";
+  EXPECT_NE(refusal(R"({"name":"a",)" + half + R"(,{"name":"b",)" + half).find("more to fill"), std::string::npos);
   for (std::string_view weight :
        {R"({"name":"w","dtype":"f32","shape":[2],"fill":"00"})", R"({"name":"w","dtype":"f32","shape":[2],"fill":""})",
         R"({"name":"w","dtype":"f32","shape":[4611686018427387904,16],"fill":"00000000"})",
