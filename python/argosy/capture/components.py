@@ -126,7 +126,7 @@ def single_forward(model: torch.nn.Module) -> Component:
     def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
         sizes = Sizes(batch=shape.batch, sequence=shape.sequence, padding=min(shape.padding, shape.sequence - 1),
                       decoder_sequence=shape.past + 1, media=shape.media)  # fmt: skip
-        return sample_inputs(model, sizes)
+        return to_device(sample_inputs(model, sizes), model)
 
     def run(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
         return output_dict(forward(**inputs, **call_flags(forward, use_cache=False, return_dict=True)))
@@ -220,5 +220,12 @@ def positions(mask: torch.Tensor) -> torch.Tensor:
 
 
 def to_device(inputs: Inputs, model: torch.nn.Module) -> Inputs:
-    device = next(iter(model.parameters())).device
-    return {name: value.to(device) if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
+    """``inputs`` where the model's weights are, floating ones in the model's dtype."""
+    device, dtype = next(iter(model.parameters())).device, model.dtype
+
+    def moved(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        return value.to(device, dtype) if value.is_floating_point() else value.to(device)
+
+    return {name: moved(value) for name, value in inputs.items()}

@@ -60,6 +60,7 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
         start = time.process_time()
         program = torch.export.export(model, (), tensors, dynamic_shapes=shapes, strict=False)
         seconds = time.process_time() - start
+    program._example_inputs = None  # torch would serialise them, caches of full size and all
     drop_assertions(program)
     drop_unused_weights(program)
     placed = Dims({name: by_path[name] for name in names if name in by_path}, dims.ranges, dims.sums)
