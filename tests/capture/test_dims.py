@@ -46,9 +46,9 @@ def test_generate_without_cache_in_the_first_call():
 
 
 def test_unfilled_cache_counts_as_missing():
-    first = {**decoder_call(2, 8, 0), "past_key_values.0.keys": (0,)}
+    first = {**decoder_call(2, 8, 0), "past_key_values.0.keys": (0,), "past_key_values.1.keys": (2, 0)}
     dims = infer_dims([first, decoder_call(3, 1, 8), decoder_call(3, 1, 9)])
-    assert str(dims["past_key_values.0.keys"][2]) == "past_sequence"
+    assert str(dims["past_key_values.0.keys"][2]) == str(dims["past_key_values.1.keys"][2]) == "past_sequence"
 
 
 def test_different_ranks_are_refused():

@@ -86,7 +86,12 @@ class Alignment:
         """All arguments for this call, tensors that it lacks filled in. Constants are the base call's."""
         sizes = self._sizes(call)
         template = named_tensors(self.arguments)
-        tensors = {name: call.leaves.get(name, self._filled(name, tensor, sizes)) for name, tensor in template.items()}
+        tensors = {}
+        for name, tensor in template.items():
+            own = call.leaves.get(name)
+            # A tensor of another rank is one that was not filled yet.
+            has = own is not None and own.dim() == tensor.dim()
+            tensors[name] = own if has else self._filled(name, tensor, sizes)
         return with_tensors(self.arguments, tensors)
 
     def _sizes(self, call: Call) -> dict[str, int]:

@@ -91,8 +91,8 @@ def infer_dims(calls: Sequence[Shapes]) -> dict[str, dict[int, DimExpr]]:
     Names follow from the tensors' names (``batch``, ``sequence``, ``past_sequence``, …), the rest are called after
     tensor and axis. The result depends on `calls` only, and lists the tensors in order of appearance.
 
-    Where shapes of a name differ in rank, empty tensors of rank 1 (a cache that was not filled yet) count as missing;
-    any other difference is a ValueError.
+    Where shapes of a name differ in rank, empty tensors of a smaller rank (a cache that was not filled yet) count as
+    missing; any other difference is a ValueError.
     """
     shapes = _shapes_by_name(calls)
     groups = _group_axes(shapes)
@@ -125,12 +125,11 @@ def _shapes_by_name(calls: Sequence[Shapes]) -> dict[str, dict[int, tuple[int, .
         for name, shape in call.items():
             shapes.setdefault(name, {})[index] = tuple(int(size) for size in shape)
     for name, by_call in shapes.items():
-        ranks = {len(shape) for shape in by_call.values()}
-        if len(ranks) > 1:
-            by_call = {index: shape for index, shape in by_call.items() if shape != (0,)}
-            shapes[name] = by_call
-            if len({len(shape) for shape in by_call.values()}) > 1:
-                raise ValueError(f"'{name}' has shapes of different ranks: {sorted(set(by_call.values()))}")
+        rank = max(len(shape) for shape in by_call.values())
+        by_call = {index: shape for index, shape in by_call.items() if len(shape) == rank or 0 not in shape}
+        shapes[name] = by_call
+        if any(len(shape) != rank for shape in by_call.values()):
+            raise ValueError(f"'{name}' has shapes of different ranks: {sorted(set(by_call.values()))}")
     return shapes
 
 
