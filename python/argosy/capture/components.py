@@ -7,6 +7,7 @@ the meta device, of which only shapes matter.
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ import torch
 from .caches import emptied, full_length_cache
 
 Inputs = dict[str, Any]
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -142,14 +144,14 @@ def single_forward(model: torch.nn.Module) -> Component:
 
 def decode(model: torch.nn.Module, cache: str) -> Component:
     """Any number of new tokens on any past: one graph serves prompts and single steps."""
-    takes = parameters_of(model.forward)
+    takes = generation_arguments(model) or parameters_of(model.forward)
 
     def tokens(model: torch.nn.Module, shape: Shape) -> Inputs:
         from .twin import Sizes, sample_inputs
 
         total = shape.past + shape.sequence
         sizes = Sizes(batch=shape.batch, sequence=total, padding=min(shape.padding, total - 1), media=shape.media)
-        inputs = sample_inputs(model, sizes)
+        inputs = {name: value for name, value in sample_inputs(model, sizes).items() if name in takes}
         if "attention_mask" in takes and "attention_mask" not in inputs:
             inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
         if "position_ids" in takes and "attention_mask" in inputs:
@@ -195,6 +197,22 @@ def decode(model: torch.nn.Module, cache: str) -> Component:
                 "total_sequence": shape.past + shape.sequence}  # fmt: skip
 
     return Component("decode", inputs, run, reference, symbols, cache)
+
+
+def generation_arguments(model: torch.nn.Module) -> list[str] | None:
+    """The arguments that ``generate`` itself gives to forward for a left-padded batch, prompt and next step alike; None
+    where the twin cannot generate, so that forward's signature has to say it."""
+    from ..observer import InputObserver
+    from .twin import Sizes, sample_inputs
+
+    observer = InputObserver()
+    try:
+        with observer(model, store_n_calls=2):
+            model.generate(**sample_inputs(model, Sizes(padding=3)), max_new_tokens=2, do_sample=False)
+        return list(observer.infer_arguments())
+    except Exception as error:  # noqa: BLE001 - generate runs code of the model's own
+        logger.debug("generate of %s fails: %s", type(model).__name__, error)
+        return None
 
 
 def without_past(decode: Component) -> Component:
