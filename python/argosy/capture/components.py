@@ -46,6 +46,8 @@ class Component:
     symbols: Callable[[Shape], dict[str, int]] = lambda shape: {"batch": shape.batch, "sequence": shape.sequence}
     #: the argument that holds a cache
     cache: str | None = None
+    #: shapes of its own that it has to be right at, besides the usual ones
+    shapes: tuple[Shape, ...] = ()
 
 
 def find_components(model: torch.nn.Module, *, prefill: bool = False) -> list[Component]:

@@ -13,6 +13,7 @@ from .caches import on_cpu
 from .components import Component, Shape, find_components
 from .dims import Dims, narrowed, observe_dims, parse_shape
 from .trace import Traced, trace
+from .wiring import wiring
 from .writer import GraphEntry, Manifest, write_capture
 
 
@@ -85,7 +86,9 @@ def write_session(session: Session, path: str | os.PathLike, configuration: dict
                    each.input_paths, cache=_cache_layout(each), specialized=each.specialized)
         for each in session.traced
     ]  # fmt: skip
-    manifest = Manifest(session.model_class.__name__, session.task, configuration, versions=versions())
+    manifest = Manifest(
+        session.model_class.__name__, session.task, configuration, wiring(session.traced), versions=versions()
+    )
     session.cpu_seconds["serialize"] += write_capture(path, graphs, manifest)
 
 

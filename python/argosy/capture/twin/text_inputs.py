@@ -137,6 +137,9 @@ def _add_companions(request: Request, ids: Any) -> None:
         request.inputs["cross_attention_mask"] = torch.ones(*ids.shape, 1, tiles, dtype=torch.long)
     if request.takes("mm_token_type_ids"):
         request.inputs["mm_token_type_ids"] = _media_types(request, ids)
+    if request.takes("token_type_ids", "pixel_values") and request.model.can_generate():
+        # images attend to themselves in both directions
+        request.inputs["token_type_ids"] = _media_types(request, ids)
 
 
 def _media_types(request: Request, ids: Any) -> Any:

@@ -1,0 +1,84 @@
+"""Multimodal models that generate text: encoders, the merge of their features with text, and the language model."""
+
+from __future__ import annotations
+
+import inspect
+
+import torch
+
+from .components import Component, Inputs, Shape, parameters_of, positions
+from .multimodal_cut import Recording, record
+from .multimodal_decode import decode_component
+from .multimodal_features import encoder_component
+from .multimodal_geometry import is_geometry
+from .multimodal_merge import embedding_component, extra_outputs
+
+_MEDIA_WORDS = ("pixel", "image", "video", "audio", "input_features", "input_values", "grid_thw", "aspect_ratio")
+
+
+def multimodal_components(model: torch.nn.Module) -> list[Component]:
+    """``<modality>_encoder`` for each modality, ``embedding`` and ``decode`` of ``model``, a twin."""
+    shape = Shape(padding=0)
+    samples = sample_at(model, shape)
+    recording = record_at(model, shape)
+    rest = {name: value for name, value in samples.items() if not is_media(name) and name != "input_ids"}
+    extras = extra_outputs(model, recording, rest)
+    tokens = {media: _row_length(model, media) for media in (0, 1)}
+
+    def symbols(shape: Shape) -> dict[str, int]:
+        return {"batch": shape.batch, "sequence": shape.sequence + tokens.get(shape.media, 0)}
+
+    outputs = ["inputs_embeds", *extras]
+    takes = [name for name in ("attention_mask", "position_ids", "token_type_ids") if name in rest]
+    encoders = [encoder_component(model, modality, recording, record_at) for modality in recording.calls]
+    embedding = embedding_component(model, recording, outputs, samples, record_at, sample_at, symbols)
+    return [*encoders, embedding, decode_component(extras, takes, record_at, sample_at)]
+
+
+def is_media(name: str) -> bool:
+    return any(word in name for word in _MEDIA_WORDS)
+
+
+def sample_at(model: torch.nn.Module, shape: Shape) -> Inputs:
+    """Inputs of ``model`` at ``shape``, position ids among them; ``media=-1`` is text alone. What describes sizes of media
+    stays on the CPU, where its values are known."""
+    from .twin import Sizes, sample_inputs
+
+    length = shape.sequence
+    if shape.media < 0:
+        # The words after the media of a row that has some, so that all the other inputs fit.
+        inputs = sample_inputs(model, Sizes(shape.batch, length + 1))
+        inputs = {name: value[:, -length:].contiguous() for name, value in inputs.items() if not is_media(name)}
+    else:
+        sizes = Sizes(shape.batch, length, min(shape.padding, length - 1), media=shape.media)
+        inputs = sample_inputs(model, sizes)
+    if "attention_mask" not in inputs and "attention_mask" in parameters_of(model.forward):
+        inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+    if "position_ids" in parameters_of(model.forward):
+        inputs["position_ids"] = _position_ids(model, inputs)
+    device = next(model.parameters()).device
+    return {name: value if is_geometry(name) or not isinstance(value, torch.Tensor) else value.to(device)
+            for name, value in inputs.items()}  # fmt: skip
+
+
+def _position_ids(model: torch.nn.Module, inputs: Inputs) -> torch.Tensor:
+    """Positions as generation computes them: from the mask, or from the grids of media by the model's own function."""
+    by_mask = positions(inputs["attention_mask"])
+    function = getattr(model.base_model, "get_rope_index", None)
+    if function is None:
+        return by_mask
+    known = inspect.signature(function).parameters
+    given = {name: value for name, value in inputs.items() if name in known}
+    if not any(is_media(name) for name in given):
+        return by_mask[None].expand(3, -1, -1).contiguous()
+    return function(**given)[0]
+
+
+def record_at(model: torch.nn.Module, shape: Shape) -> Recording:
+    return record(model, sample_at(model, shape))
+
+
+def _row_length(model: torch.nn.Module, media: int) -> int:
+    """Placeholders in a row."""
+    shape = Shape(batch=1, sequence=5, padding=0, media=media)
+    return sample_at(model, shape)["input_ids"].shape[1] - shape.sequence

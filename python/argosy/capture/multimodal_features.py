@@ -1,0 +1,138 @@
+"""Encoders of images, video and audio as components: from what processors make to flat features, [tokens, width]."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .components import Component, Inputs, Shape
+from .multimodal_cut import Recording, collect
+from .multimodal_geometry import given_geometry, is_geometry
+from .multimodal_swap import Reached, replaced, run_until_reached
+
+RecordAt = Callable[[torch.nn.Module, Shape], Recording]
+#: Arguments of feature methods that are no data.
+_FLAGS = ("return_dict", "use_cache", "output_attentions", "output_hidden_states")
+
+
+def encoder_component(twin: torch.nn.Module, modality: str, recording: Recording, record_at: RecordAt) -> Component:
+    """The encoder of ``modality`` with its projector, as ``recording`` (a run of ``twin``) saw it called. ``record_at``
+    records a run of any instance of the model at a shape."""
+    owner, method = recording.methods[modality]
+    path = _path_of(owner, twin)
+    producers = find_producers(owner, method, recording, modality)
+    geometry = [key for key in recording.calls[modality] if is_geometry(key)]
+    # With results of functions of the grid given and the split by image left out, nothing reads the grid itself.
+    unread = geometry if recording.geometry.get(modality) and producers is not None else []
+
+    def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+        made = record_at(model, shape)
+        arguments = {key: value for key, value in _arguments(made, modality).items() if key not in unread}
+        return {**arguments, **made.geometry.get(modality, {})}
+
+    def run(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
+        from .patches.vision import encoder_patches
+
+        part = model.get_submodule(path)
+        function = getattr(part, method)
+        known = inspect.signature(function).parameters
+        arguments = {key: value for key, value in inputs.items() if key in known}
+        arguments.update({key: None for key in unread})
+        values = {key: value for key, value in inputs.items() if key not in known}
+        with encoder_patches(part), given_geometry(part, values):
+            if producers is None:
+                return collect(recording, modality, function(**arguments))
+            return _run_to_producers(part, function, arguments, producers)
+
+    def reference(model: torch.nn.Module, shape: Shape) -> dict[str, Any]:
+        made = record_at(model, shape)
+        return {name: made.fields[name] for form in made.forms[modality].values() for name in form.names}
+
+    def symbols(shape: Shape) -> dict[str, int]:
+        return {"batch": shape.batch}
+
+    return Component(f"{modality}_encoder", inputs, run, reference, symbols)
+
+
+def _path_of(part: torch.nn.Module, model: torch.nn.Module) -> str:
+    return next(path for path, module in model.named_modules() if module is part)
+
+
+def _arguments(recording: Recording, modality: str) -> Inputs:
+    call = recording.calls[modality]
+    return {key: value for key, value in call.items() if value is not None and key not in _FLAGS}
+
+
+# ---- the module behind which only splitting is left --------------------------------------------------------------------
+
+
+Producers = dict[str, tuple[str, int]]
+
+
+def find_producers(owner: torch.nn.Module, method: str, recording: Recording, modality: str) -> Producers | None:
+    """For each flat feature the last module that returns it row for row and is called once, with the index of the output;
+    None if a feature has no such module. A trace that ends there has no splitting by image in it, which would fix the
+    number of images."""
+    names = [name for form in recording.forms[modality].values() for name in form.names]
+    found: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
+    count: Counter = Counter()
+    hooks = []
+    for path, module in owner.named_modules():
+
+        def hook(module: torch.nn.Module, args: Any, result: Any, path: str = path) -> None:
+            count[path] += 1
+            for i, tensor in enumerate(_tensors(result)):
+                for name in names:
+                    if _same_rows(tensor, recording.fields[name]):
+                        found[name].append((path, i))
+
+        hooks.append(module.register_forward_hook(hook))
+    try:
+        with torch.no_grad():
+            getattr(owner, method)(**_arguments(recording, modality))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    chosen = {name: next((each for each in reversed(places) if count[each[0]] == 1), None)
+              for name, places in found.items()}  # fmt: skip
+    return chosen if all(chosen.values()) else None
+
+
+def _same_rows(tensor: torch.Tensor, flat: torch.Tensor) -> bool:
+    same_size = tensor.numel() == flat.numel() and tensor.shape[-1] == flat.shape[-1]
+    return same_size and torch.equal(tensor.reshape(flat.shape), flat)
+
+
+def _tensors(result: Any) -> list[torch.Tensor]:
+    from .structures import flatten
+
+    leaves, _ = flatten({"result": dict(result) if isinstance(result, dict) else result})
+    return [tensor for _, tensor in leaves if tensor.dim() >= 2]
+
+
+def _run_to_producers(part: torch.nn.Module, function: Callable, arguments: Inputs, producers: Producers) -> dict[str, Any]:
+    got: dict[str, torch.Tensor] = {}
+
+    def watched(path: str, original: Callable) -> Callable:
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            tensors = _tensors(result)
+            for name, (place, i) in producers.items():
+                if place == path:
+                    got[name] = tensors[i].reshape(-1, tensors[i].shape[-1])
+            if len(got) == len(producers):
+                raise Reached({name: got[name] for name in producers})
+            return result
+
+        return forward
+
+    with contextlib.ExitStack() as stack:
+        for path in {place for place, _ in producers.values()}:
+            module = part.get_submodule(path)
+            stack.enter_context(replaced(module, "forward", watched(path, module.forward)))
+        return run_until_reached(function, **arguments)

@@ -1,0 +1,55 @@
+"""Replacing attributes for a while, and ending a call early."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+
+class Reached(BaseException):
+    """Raised where a run ends, with what was there: nothing behind it has to run or to be traceable."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def run_until_reached(function: Callable, *args: Any, **kwargs: Any) -> Any:
+    """Calls ``function`` up to a ``raise Reached(value)``. Returns the value."""
+    from torch.fx.experimental.proxy_tensor import get_proxy_mode
+
+    mode = get_proxy_mode()
+    stack = getattr(getattr(mode, "tracer", None), "module_stack", None) or {}
+    depth = len(stack)
+    try:
+        function(*args, **kwargs)
+    except Reached as reached:
+        # The tracer notes which module it is in, and does not take the note back when an exception passes.
+        while len(stack) > depth:
+            stack.popitem()
+        return reached.value
+    raise RuntimeError(f"{getattr(function, '__qualname__', function)} ended before the place where it is cut")
+
+
+@contextlib.contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """``owner.name`` is ``value`` for a while."""
+    had = name in vars(owner)
+    old = vars(owner).get(name)
+    _set(owner, name, value)
+    try:
+        yield
+    finally:
+        if had:
+            _set(owner, name, old)
+        elif isinstance(owner, torch.nn.Module):
+            object.__delattr__(owner, name)
+        else:
+            delattr(owner, name)
+
+
+def _set(owner: Any, name: str, value: Any) -> None:
+    # A module's own way of setting attributes would register modules and parameters.
+    object.__setattr__(owner, name, value) if isinstance(owner, torch.nn.Module) else setattr(owner, name, value)
