@@ -53,8 +53,13 @@ def infer_dims(calls: list[dict[str, tuple[int, ...]]], symbols: list[dict[str, 
             dims.names.setdefault(name, {})[axis] = found
     used = {found for axes in dims.names.values() for found in axes.values()}
     dims.sums = {name: parts for name, parts in SUMS.items() if name in used}
-    dims.ranges = {name: (0 if name.startswith("past") else 1, None) for name in sorted(used)}
+    dims.ranges = {name: (0 if may_be_empty(name) else 1, None) for name in sorted(used)}
     return dims
+
+
+def may_be_empty(name: str) -> bool:
+    """A call can do without a past, and without media."""
+    return name.startswith("past") or name.endswith("_tokens")
 
 
 def parse_shape(text: str) -> dict[str, tuple[int, int | None]]:

@@ -23,16 +23,21 @@ def multimodal_components(model: torch.nn.Module) -> list[Component]:
     recording = record_at(model, shape)
     rest = {name: value for name, value in samples.items() if not is_media(name) and name != "input_ids"}
     extras = extra_outputs(model, recording, rest)
-    tokens = {media: _row_length(model, media) for media in (0, 1)}
+    tokens = {media: _media_tokens(model, media) for media in (0, 1)}
 
     def symbols(shape: Shape) -> dict[str, int]:
-        return {"batch": shape.batch, "sequence": shape.sequence + tokens.get(shape.media, 0)}
+        row, features = tokens[max(shape.media, 0)]
+        return {"batch": shape.batch, "sequence": shape.sequence + row,
+                **{name: shape.batch * count for name, count in features.items()}}  # fmt: skip
 
     outputs = ["inputs_embeds", *extras]
     takes = [name for name in ("attention_mask", "position_ids", "token_type_ids") if name in rest]
     encoders = [encoder_component(model, modality, recording, record_at) for modality in recording.calls]
     embedding = embedding_component(model, recording, outputs, samples, record_at, sample_at, symbols)
-    return [*encoders, embedding, decode_component(extras, takes, record_at, sample_at)]
+    # The second token is the first placeholder. Where types matter, those of media attend in both directions.
+    plain_type = 1 - int(samples["token_type_ids"][0, 1]) if "token_type_ids" in samples else 0
+    decode = decode_component(recording, extras, takes, plain_type, tokens[0][0], record_at, sample_at)
+    return [*encoders, embedding, decode]
 
 
 def is_media(name: str) -> bool:
@@ -78,7 +83,10 @@ def record_at(model: torch.nn.Module, shape: Shape) -> Recording:
     return record(model, sample_at(model, shape))
 
 
-def _row_length(model: torch.nn.Module, media: int) -> int:
-    """Placeholders in a row."""
+def _media_tokens(model: torch.nn.Module, media: int) -> tuple[int, dict[str, int]]:
+    """Placeholders in a row, and rows of features of each modality that belong to it."""
     shape = Shape(batch=1, sequence=5, padding=0, media=media)
-    return sample_at(model, shape)["input_ids"].shape[1] - shape.sequence
+    recording = record_at(model, shape)
+    counts = {f"{modality}_tokens": recording.fields[next(iter(forms.values())).names[0]].shape[0]
+              for modality, forms in recording.forms.items()}  # fmt: skip
+    return sample_at(model, shape)["input_ids"].shape[1] - shape.sequence, counts

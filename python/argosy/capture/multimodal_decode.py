@@ -10,18 +10,22 @@ import torch
 
 from .caches import emptied, full_length_cache
 from .components import Component, Inputs, Shape, call_flags, positions
-from .multimodal_cut import language_model
+from .multimodal_cut import Recording, language_model
 from .multimodal_features import RecordAt
+from .multimodal_merge import nothing_of
 from .multimodal_swap import replaced
+from .patches.vision import deepstack_by_rows
 
 CACHE = "past_key_values"
 #: Inputs that tell of the past as well as of the new tokens.
 _WHOLE_ROWS = ("attention_mask", "token_type_ids", "mm_token_type_ids")
 
 
-def decode_component(extras: list[str], takes: list[str], record_at: RecordAt, sample_at: Callable) -> Component:
+def decode_component(recording: Recording, extras: list[str], takes: list[str], plain_type: int, in_row: int,
+                     record_at: RecordAt, sample_at: Callable) -> Component:  # fmt: skip
     """``decode``: ``inputs_embeds``, ``extras`` (further arguments of the language model) and ``takes`` (arguments of the
-    outer model), any number of tokens on any past."""
+    outer model), any number of tokens on any past. ``plain_type`` is the type of tokens that attend to the past only,
+    ``in_row`` the number of placeholders in a row."""
 
     def row(model: torch.nn.Module, shape: Shape, length: int, with_media: bool) -> Inputs:
         """The last ``length`` tokens of a row that the model would make: text, or the end of media and text after it."""
@@ -37,7 +41,10 @@ def decode_component(extras: list[str], takes: list[str], record_at: RecordAt, s
             total = given["input_ids"].shape[1]
         received = {name: made.received.get(name) for name in ("inputs_embeds", *extras)}
         given = {name: given[name] for name in takes if name in given}
-        return _tokens({**given, **received}, total - length, total)
+        if "token_type_ids" in given and not with_media:
+            # words that follow a prompt: of another type than what attends in both directions
+            given["token_type_ids"] = torch.full_like(given["token_type_ids"], plain_type)
+        return _tokens({**given, **received}, total - length, total, whole=False)
 
     def rows(model: torch.nn.Module, shape: Shape) -> tuple[Inputs, Inputs]:
         """Past and new tokens. Media are among the new ones, or in the past for shapes that say ``media=1``."""
@@ -53,6 +60,9 @@ def decode_component(extras: list[str], takes: list[str], record_at: RecordAt, s
         if "position_ids" in takes and everything.get("position_ids") is None:
             everything["position_ids"] = positions(mask)
         everything["attention_mask"] = mask
+        for name in extras:
+            if everything.get(name) is None:
+                everything[name] = nothing_of(recording.received[name], everything["inputs_embeds"])
         device = next(model.parameters()).device
         return _moved(everything, device)
 
@@ -65,15 +75,16 @@ def decode_component(extras: list[str], takes: list[str], record_at: RecordAt, s
     def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
         everything = joined(model, shape)
         first = _tokens(everything, 0, max(shape.past, 1))
-        with torch.no_grad():
+        by_rows = deepstack_by_rows(model) if everything["inputs_embeds"].is_meta else contextlib.nullcontext()
+        with torch.no_grad(), by_rows:
             state = call(model, model.forward, {**first, CACHE: full_length_cache(model)})[CACHE]
         state = emptied(state) if shape.past == 0 else state
         return {**_tokens(everything, shape.past, shape.past + shape.sequence), CACHE: state}
 
     def run(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
-        from .patches.vision import deepstack_by_rows
+        from .patches.vision import decode_patches
 
-        with deepstack_by_rows(model):
+        with decode_patches(model):
             output = call(model, forward, inputs)
         return {"logits": output["logits"], "present": output[CACHE]}
 
@@ -85,7 +96,12 @@ def decode_component(extras: list[str], takes: list[str], record_at: RecordAt, s
 
     def symbols(shape: Shape) -> dict[str, int]:
         return {"batch": shape.batch, "sequence": shape.sequence, "past_sequence": shape.past,
-                "total_sequence": shape.past + shape.sequence}  # fmt: skip
+                "total_sequence": shape.past + shape.sequence, "media_tokens": media_of(shape)}  # fmt: skip
+
+    def media_of(shape: Shape) -> int:
+        """Features among the new tokens: see ``row``."""
+        half = shape.sequence - shape.sequence // 2
+        return shape.batch * min(half, in_row) if shape.media == 0 else 0
 
     # Media in the past, and none at all.
     others = (Shape(2, 5, 30, 3, media=1), Shape(2, 7, 9, 2, media=-1), Shape(1, 1, 12, 0, media=1))
@@ -107,14 +123,14 @@ def _receiving(model: torch.nn.Module, more: Inputs) -> Iterator[None]:
 # ---- parts of rows -----------------------------------------------------------------------------------------------------
 
 
-def _tokens(inputs: Inputs, start: int, stop: int) -> Inputs:
-    """The inputs of the tokens from ``start`` to ``stop``."""
+def _tokens(inputs: Inputs, start: int, stop: int, *, whole: bool = True) -> Inputs:
+    """The inputs of the tokens from ``start`` to ``stop``; with ``whole`` those that tell of the past begin at 0."""
     chosen = {}
     rows = _rows_of_features(inputs, start, stop)
     for name, value in inputs.items():
         if name == "position_ids":
             chosen[name] = value[..., start:stop].contiguous()
-        elif name in _WHOLE_ROWS:
+        elif name in _WHOLE_ROWS and whole:
             chosen[name] = value[:, :stop].contiguous()
         elif isinstance(value, (list, tuple)):
             chosen[name] = type(value)(item[rows].contiguous() for item in value)

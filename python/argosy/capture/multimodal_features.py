@@ -115,7 +115,9 @@ def _tensors(result: Any) -> list[torch.Tensor]:
     return [tensor for _, tensor in leaves if tensor.dim() >= 2]
 
 
-def _run_to_producers(part: torch.nn.Module, function: Callable, arguments: Inputs, producers: Producers) -> dict[str, Any]:
+def _run_to_producers(
+    part: torch.nn.Module, function: Callable, arguments: Inputs, producers: Producers
+) -> dict[str, Any]:
     got: dict[str, torch.Tensor] = {}
 
     def watched(path: str, original: Callable) -> Callable:

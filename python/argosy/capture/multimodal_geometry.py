@@ -70,7 +70,9 @@ def _names(function: str, count: int) -> list[str]:
 
 
 @contextlib.contextmanager
-def observed_geometry(part: torch.nn.Module, found: Callable[[str, torch.Tensor], None], device: torch.device) -> Iterator[None]:
+def observed_geometry(
+    part: torch.nn.Module, found: Callable[[str, torch.Tensor], None], device: torch.device
+) -> Iterator[None]:
     """Tells ``found`` what functions of grids return. They get their grids on the CPU, and their callers the results on
     ``device``, all but the boundaries of sequences, whose values are read."""
     level = [0]

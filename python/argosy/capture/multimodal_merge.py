@@ -38,7 +38,7 @@ def embedding_component(twin: torch.nn.Module, recording: Recording, outputs: li
     def reference(model: torch.nn.Module, shape: Shape) -> dict[str, Any]:
         received = record_at(model, shape).received
         found = {name: received.get(name) for name in outputs}
-        return {name: _nothing(recording.received[name], received["inputs_embeds"]) if value is None else value
+        return {name: nothing_of(recording.received[name], received["inputs_embeds"]) if value is None else value
                 for name, value in found.items()}  # fmt: skip
 
     # Text alone, and single tokens as a generated answer has them.
@@ -46,7 +46,7 @@ def embedding_component(twin: torch.nn.Module, recording: Recording, outputs: li
     return Component("embedding", inputs, run, reference, symbols, shapes=alone)
 
 
-def _nothing(value: Any, embeddings: torch.Tensor) -> Any:
+def nothing_of(value: Any, embeddings: torch.Tensor) -> Any:
     """What the graph gives for ``value`` where there are no media: no rows of features, masks that are false."""
     leaves, structure = flatten(value)
     batch, sequence = embeddings.shape[:2]
@@ -55,7 +55,9 @@ def _nothing(value: Any, embeddings: torch.Tensor) -> Any:
     return structure.rebuild(iter(empty))
 
 
-def needed_inputs(model: torch.nn.Module, recording: Recording, outputs: list[str], samples: Inputs) -> tuple[list, Inputs]:
+def needed_inputs(
+    model: torch.nn.Module, recording: Recording, outputs: list[str], samples: Inputs
+) -> tuple[list, Inputs]:
     """Which of ``samples`` the merge reads, and stand-ins for those that only have to be there. What an input is good for
     is found by leaving it out."""
     wanted = named_leaves({name: recording.received[name] for name in outputs})

@@ -164,16 +164,28 @@ def without_checks() -> Iterator[None]:
             os.environ[name] = before
 
 
+# ---- the language model ------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def decode_patches(part: torch.nn.Module) -> Iterator[None]:
+    """What a trace of the language model on embeddings needs changed; nothing outside a trace."""
+    if not torch.compiler.is_exporting():
+        yield
+        return
+    with deepstack_by_rows(part), masks_by_broadcasting(), always_the_first_call():
+        yield
+
+
 @contextlib.contextmanager
 def deepstack_by_rows(part: torch.nn.Module) -> Iterator[None]:
     """Reason: language models that add features of images to hidden states between layers do so at the places of a boolean
-    mask, whose number a trace would have to know."""
+    mask, whose number a trace (and the meta device) would have to know."""
     owners = [module for module in part.modules() if hasattr(type(module), "_deepstack_process")]
-    if not torch.compiler.is_exporting() or not owners:
-        yield
-        return
 
-    def process(hidden_states: torch.Tensor, visual_pos_masks: torch.Tensor, visual_embeds: torch.Tensor) -> torch.Tensor:
+    def process(
+        hidden_states: torch.Tensor, visual_pos_masks: torch.Tensor, visual_embeds: torch.Tensor
+    ) -> torch.Tensor:
         zeros = torch.zeros_like(hidden_states)
         return hidden_states + masked_scatter_rows(zeros, visual_pos_masks, visual_embeds.to(hidden_states.dtype))
 
@@ -184,3 +196,47 @@ def deepstack_by_rows(part: torch.nn.Module) -> Iterator[None]:
     finally:
         for module in owners:
             module.__dict__.pop("_deepstack_process")
+
+
+@contextlib.contextmanager
+def masks_by_broadcasting() -> Iterator[None]:
+    """Reason: masks that also depend on blocks of tokens are made with ``vmap``, which leaves ops in the graph that torch
+    itself can't write. Functions of masks only compare and index, so that broadcasting indices does the same."""
+    try:
+        from transformers import masking_utils
+    except ImportError:
+        yield
+        return
+
+    def expand(function: Any) -> Any:
+        return lambda batch, head, query, key: function(
+            batch[:, None, None, None], head[None, :, None, None], query[None, None, :, None], key[None, None, None, :]
+        )
+
+    changes = {"_vmap_expansion_sdpa": expand, "TransformGetItemToIndex": contextlib.nullcontext}
+    before = {name: getattr(masking_utils, name) for name in changes if hasattr(masking_utils, name)}
+    for name in before:
+        setattr(masking_utils, name, changes[name])
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(masking_utils, name, value)
+
+
+@contextlib.contextmanager
+def always_the_first_call() -> Iterator[None]:
+    """A cache says that it is new. Reason: models that let a prompt attend in both directions do so only while the cache is
+    new; later tokens are not marked as part of a prompt, so that the code for prompts is right for them too, while in a
+    trace, where there is always a past (of zero tokens, perhaps), it would be missing."""
+    from transformers.cache_utils import Cache
+
+    before = vars(Cache).get("is_initialized")
+    if before is None:
+        yield
+        return
+    Cache.is_initialized = property(lambda self: False)
+    try:
+        yield
+    finally:
+        Cache.is_initialized = before
