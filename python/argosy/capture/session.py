@@ -64,9 +64,10 @@ def trace_session(session: Session, report: Callable[[str], None] = lambda text:
 
 
 def trace_shape(config) -> Shape:
-    """Sizes to trace at: distinct, and longer than two chunks of whatever the model works in."""
+    """Sizes to trace at: distinct, and longer than two chunks of whatever the model works in. Media are not of the size
+    that the model was made for, which code may treat as a special case."""
     longest = max(chunk_sizes(config), default=0)
-    return Shape(2, 19 + 2 * longest, 23 + 2 * longest, 3)
+    return Shape(2, 19 + 2 * longest, 23 + 2 * longest, 3, media=1)
 
 
 def chunk_sizes(config) -> list[int]:
