@@ -9,6 +9,7 @@ import torch
 
 from ...patching import apply_patches
 from . import masks, recurrent  # noqa: F401 - register their patches
+from .convolutions import integer_padding
 
 
 @contextlib.contextmanager
@@ -16,6 +17,7 @@ def tracing_patches(model: torch.nn.Module) -> Iterator[None]:
     """Everything that a trace of ``model`` needs changed; restored afterwards, also when the trace fails."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(apply_patches("capture"))
+        stack.enter_context(integer_padding(model))
         stack.enter_context(experts_implementation(model, "grouped_mm"))
         yield
 
