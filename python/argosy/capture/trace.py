@@ -11,8 +11,6 @@ import inspect
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
-
 import torch
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind
@@ -153,12 +151,13 @@ def _specialized(traced: Traced) -> list[dict]:
     found = []
     for name, axes in traced.dims.names.items():
         for axis, dim in axes.items():
-            size = values[name].shape[axis] if isinstance(values.get(name), torch.Tensor) else None
-            if isinstance(size, int):
+            size = fixed_size(values[name].shape[axis]) if isinstance(values.get(name), torch.Tensor) else None
+            if size is not None:
                 found.append({"input": name, "dim": axis, "value": size,
                               "reason": f"the model's code fixes {dim} to {size} while it is traced"})  # fmt: skip
     return found
 
 
-def value_of(program: ExportedProgram, name: str) -> Any:
-    return next(node.meta.get("val") for node in program.graph.nodes if node.name == name)
+def fixed_size(size: int | torch.SymInt) -> int | None:
+    """The size as a number if the trace fixed it. A symbol that a guard made equal to a number still looks symbolic."""
+    return size.node.maybe_as_int() if isinstance(size, torch.SymInt) else size

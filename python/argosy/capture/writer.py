@@ -146,7 +146,8 @@ def interface(graph: GraphEntry) -> dict:
     def describe(name: str, value: Any, names: dict[int, str]) -> dict:
         if not isinstance(value, torch.Tensor):
             return {"name": name, "dtype": type(value).__name__, "dims": []}
-        dims = [size if isinstance(size, int) else names.get(i) for i, size in enumerate(value.shape)]
+        fixed = [size.node.maybe_as_int() if isinstance(size, torch.SymInt) else size for size in value.shape]
+        dims = [names.get(i) if size is None else size for i, size in enumerate(fixed)]
         return {"name": name, "dtype": DTYPES[value.dtype][0], "dims": dims}
 
     inputs = []

@@ -55,7 +55,7 @@ def image_size(request: Request) -> tuple[int, int]:
     patch = request.find("patch_size")
     if request.sizes.media and (patch is None or request.config.model_type in _INTERPOLATING):
         step = patch if isinstance(patch, int) else 32
-        return height, width + 2 * step
+        return height + step, width + 2 * step
     return height, width
 
 
