@@ -7,8 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from ..capture.check import compare
 from ..capture.components import Component, Shape
 from ..capture.reader import read_capture
@@ -16,15 +14,15 @@ from ..capture.session import open_session, trace_session, trace_shape, write_se
 from .worker import Report
 
 
-def run(twin: torch.nn.Module, report: Report) -> None:
+def run(config: Any, report: Report) -> None:
+    """`config` is that of the twin: the model that is traced is as small as the one that it is compared with."""
     report.step("find components")
-    # The twin's own configuration: the model that is traced is as small as the one that it is compared with.
-    session = open_session(twin.config)
+    session = open_session(config)
     trace_session(session, report.step)
     report.step("write the capture")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "twin.capture"
-        write_session(session, path, twin.config.to_dict())
+        write_session(session, path, config.to_dict())
         graphs = read_capture(path, session.twin.state_dict())
     components: dict[str, Any] = {}
     problems = []

@@ -42,20 +42,21 @@ def first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
 
 
-def make_twin(model_type: str, report: Report) -> Any:
-    """The twin of the family's default configuration, after one eager run."""
+def make_twin(model_type: str, report: Report) -> tuple[Any, Any]:
+    """The twin of the family's default configuration, after one eager run, and that configuration, shrunk."""
     import torch
     from transformers import CONFIG_MAPPING
 
-    from ..capture.twin import Sizes, build, sample_inputs
+    from ..capture.twin import Sizes, build, sample_inputs, shrink
 
     report.step("build the twin")
-    twin = build(CONFIG_MAPPING[model_type]())
+    config = shrink(CONFIG_MAPPING[model_type]())
+    twin = build(config)
     report.update(**{"class": type(twin).__name__, "step": "run the twin"})
     with torch.no_grad():
         twin(**sample_inputs(twin, Sizes(padding=3)))
     report.update(twin=True)
-    return twin
+    return twin, config
 
 
 def preload() -> None:
@@ -73,12 +74,15 @@ def work(tool: str, model_type: str, path: Path) -> None:
     # Threads do not survive a fork, and jobs run side by side.
     torch.set_num_threads(1)
     try:
-        twin = make_twin(model_type, report)
+        twin, config = make_twin(model_type, report)
         if tool == "ours":
             from .ours import run
+
+            run(config, report)
         else:
-            from .peer import run
-        run(twin, report)
+            from .peer import run as run_peer
+
+            run_peer(twin, report)
     except BaseException as error:
         traceback.print_exc()
         report.finish("failed", f"{report.values.get('step', 'start')}: {first_line(error)}")
