@@ -53,7 +53,7 @@ def register_patch(
 
     The last part of a path is the attribute, the rest the module or class that has it. Paths are looked up when patches
     are applied: one whose module does not exist in the installed version is skipped. A module may be named by a pattern
-    (``*.modeling_*.apply_mask``): then every loaded module of such a name that has the attribute is meant, and none is
+    (``*.modeling_*.apply_mask``): then every loaded module of such a name that has the attribute (or the class that has it) is meant, and none is
     imported.
     """
     if not dotted_paths or any("." not in path for path in dotted_paths):
@@ -132,10 +132,12 @@ def versions_match(versions: str) -> bool:
 
 
 def _find_loaded(patch: Patch) -> list[Any]:
-    """The loaded modules that the pattern of a patch names and that have its attribute."""
-    pattern, _, attribute = patch.path.rpartition(".")
-    names = fnmatch.filter(list(sys.modules), pattern)
-    return [sys.modules[name] for name in names if attribute in vars(sys.modules[name])]
+    """The loaded modules, or classes of such, that the pattern of a patch names and that have its attribute."""
+    *rest, owner, attribute = patch.path.split(".")
+    named = [sys.modules[name] for name in fnmatch.filter(list(sys.modules), ".".join([*rest, owner]))]
+    modules = [sys.modules[name] for name in fnmatch.filter(list(sys.modules), ".".join(rest))]
+    named += [vars(module)[owner] for module in modules if isinstance(vars(module).get(owner), type)]
+    return [each for each in named if attribute in vars(each)]
 
 
 def _find_owner(patch: Patch) -> list[Any]:

@@ -39,7 +39,28 @@ def differences(session: Session, graphs: dict[str, ReadGraph], shapes: list[Sha
     return found
 
 
-def writes_in_place(session: Session) -> bool:
-    """Whether a graph copies to a tensor that exists already, such as a state among its inputs."""
-    nodes = [node for traced in session.traced for node in traced.program.graph.nodes]
-    return any(getattr(node.target, "_opname", "") == "copy_" for node in nodes)
+def writes_in_place(session: Session) -> list[str]:
+    """The nodes that write to an input or a weight of their graph, also through views of it."""
+    found = []
+    for traced in session.traced:
+        for node in traced.program.graph.nodes:
+            if _mutates(node) and _root(node).op == "placeholder":
+                found.append(node.name)
+    return found
+
+
+def _mutates(node: Any) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return bool(
+        schema and schema.arguments and schema.arguments[0].alias_info and schema.arguments[0].alias_info.is_write
+    )
+
+
+def _root(node: Any) -> Any:
+    """The node whose memory ``node`` is a view of."""
+    while node.op == "call_function" and node.args and hasattr(node.args[0], "op"):
+        schema = getattr(node.target, "_schema", None)
+        if not (schema and schema.arguments[0].alias_info):
+            break
+        node = node.args[0]
+    return node

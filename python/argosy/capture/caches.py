@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import sys
 from typing import Any
 
 import torch
@@ -20,13 +21,22 @@ def full_length_cache(model: torch.nn.Module) -> Any | None:
     except ImportError:
         return None
     config = model.config
-    if "config" not in inspect.signature(DynamicCache.__init__).parameters:
+    if _has_own_cache(model) or "config" not in inspect.signature(DynamicCache.__init__).parameters:
         return None
     cache = DynamicCache(config=config.get_text_config(decoder=True))
     cache.layers = [_without_window(layer, DynamicLayer) for layer in cache.layers]
     if config.is_encoder_decoder:
         return EncoderDecoderCache(cache, DynamicCache())
     return cache
+
+
+def _has_own_cache(model: torch.nn.Module) -> bool:
+    """Whether the model's code brings a cache class (MiniMax), without which its layers do not work."""
+    from transformers.cache_utils import Cache
+
+    names = vars(sys.modules[type(model).__module__])
+    classes = [item for item in names.values() if isinstance(item, type) and item.__module__ == names["__name__"]]
+    return any(issubclass(item, Cache) for item in classes)
 
 
 def _without_window(layer: Any, full_layer: type) -> Any:
@@ -55,7 +65,7 @@ def emptied(cache: Any) -> Any:
             continue
         if name in ("keys", "values") and isinstance(part, torch.Tensor):
             result.__dict__[name] = part.narrow(-2, 0, 0).contiguous()
-        elif name in ("layers", "self_attention_cache") or isinstance(part, (torch.Tensor, dict)):
+        elif name in ("layers", "self_attention_cache") or isinstance(part, (torch.Tensor, dict, list)):
             result.__dict__[name] = emptied(part)
     return result
 

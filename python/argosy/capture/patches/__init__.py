@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 
 from ...patching import apply_patches
-from . import masks, recurrent  # noqa: F401 - register their patches
+from . import linear_attention, masks, recurrent  # noqa: F401 - register their patches
 from .convolutions import integer_padding
 
 
