@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 
 def full_length_cache(model: torch.nn.Module) -> Any | None:
@@ -71,9 +72,14 @@ def emptied(cache: Any) -> Any:
 
 
 def on_cpu(value: Any) -> Any:
-    """``value`` with every tensor on meta replaced by one on the CPU whose memory is never touched."""
+    """``value`` with every tensor that has no memory replaced by one on the CPU whose memory is never touched."""
     from .structures import flatten
 
+    def real(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.is_meta or isinstance(tensor, FakeTensor):
+            return torch.empty([int(size) for size in tensor.shape], dtype=tensor.dtype)
+        return tensor
+
     leaves, structure = flatten(value)
-    tensors = [torch.empty(tensor.shape, dtype=tensor.dtype) if tensor.is_meta else tensor for _, tensor in leaves]
+    tensors = [real(tensor) for _, tensor in leaves]
     return structure.rebuild(iter(tensors))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -35,12 +36,14 @@ class Session:
 def open_session(config, task: str | None = None, *, shape: str | None = None, prefill: bool = False) -> Session:
     """Builds the twin and finds its components. ``shape`` narrows dims (``batch=1,sequence=1..2048``)."""
     from .twin import build, model_class
+    from .twin.build import narrowed as own_part
 
     limits = parse_shape(shape or "")
 
     twin = build(config, task=task)
     components = find_components(twin, prefill=prefill)
-    session = Session(config, model_class(config, task), task or "", twin, components)
+    cls = model_class(config, task)
+    session = Session(own_part(config, cls), cls, task or "", twin, components)
     for component in components:
         session.dims[component.name] = narrowed(observe_dims(component, twin), limits)
     return session
@@ -52,9 +55,16 @@ def trace_session(session: Session, report: Callable[[str], None] = lambda text:
 
     shape = trace_shape(session.config)
     model = weightless.build_on_meta(session.model_class, session.config)
-    with weightless.ShapesOnly(), experts_implementation(model, "batched_mm"):
-        inputs = {each.name: on_cpu(each.inputs(model, shape)) for each in session.components}
+    inputs = None
+    with contextlib.suppress(Exception), weightless.ShapesOnly(), experts_implementation(model, "batched_mm"):
+        inputs = {each.name: each.inputs(model, shape) for each in session.components}
     model = weightless.without_weights(model)
+    if inputs is None:
+        # Code that computes with values does not run on meta; fake tensors stand for values that nobody knows, but are
+        # several times slower.
+        with weightless.fake_mode(model):
+            inputs = {each.name: each.inputs(model, shape) for each in session.components}
+    inputs = {name: on_cpu(value) for name, value in inputs.items()}
     with tracing_patches(model):
         for component in session.components:
             report(f"tracing {component.name}")

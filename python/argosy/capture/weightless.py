@@ -7,10 +7,11 @@ own initialisation fill these, tie weights. A parameter never has memory.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Iterator
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -32,8 +33,11 @@ def build_on_meta(model_class: type, config, dtype: torch.dtype | None = None) -
     if isinstance(dtype, str):
         dtype = getattr(torch, dtype)
     with on_meta():
-        model = model_class._from_config(config, dtype=dtype)
-    return model.eval().requires_grad_(False)
+        try:
+            model = model_class._from_config(copy.deepcopy(config), dtype=dtype, attn_implementation="sdpa")
+        except (ValueError, ImportError):  # the class, or a model inside it, has no sdpa: let it choose
+            model = model_class._from_config(copy.deepcopy(config), dtype=dtype)
+    return model.to("meta").eval().requires_grad_(False)  # some code asks for the CPU by name
 
 
 def without_weights(model: torch.nn.Module) -> torch.nn.Module:
@@ -122,6 +126,11 @@ def _give_fake_weights(model: torch.nn.Module) -> None:
                 originals.append(buffer)
                 fakes.setdefault(id(buffer), fake(buffer))
                 module._buffers[name] = fakes[id(buffer)]
+
+
+def fake_mode(model: torch.nn.Module) -> FakeTensorMode:
+    """The mode of a model whose weights are fake."""
+    return next(parameter.fake_mode for parameter in model.parameters() if isinstance(parameter, FakeTensor))
 
 
 class ShapesOnly(TorchDispatchMode):
