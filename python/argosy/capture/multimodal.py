@@ -32,7 +32,7 @@ def multimodal_components(model: torch.nn.Module) -> list[Component]:
 
     outputs = ["inputs_embeds", *extras]
     takes = [name for name in ("attention_mask", "position_ids", "token_type_ids") if name in rest]
-    encoders = [encoder_component(model, modality, recording, record_at) for modality in recording.calls]
+    encoders = [encoder_component(model, modality, recording, record_at, sample_at) for modality in recording.calls]
     embedding = embedding_component(model, recording, outputs, samples, record_at, sample_at, symbols)
     # The second token is the first placeholder. Where types matter, those of media attend in both directions.
     plain_type = 1 - int(samples["token_type_ids"][0, 1]) if "token_type_ids" in samples else 0

@@ -18,6 +18,7 @@ import torch
 
 from .multimodal_geometry import observed_geometry
 from .multimodal_swap import Reached, replaced, run_until_reached
+from .twin.placeholders import everything_counts
 
 Inputs = dict[str, Any]
 
@@ -197,11 +198,21 @@ def record(model: torch.nn.Module, inputs: Inputs) -> Recording:
         return value
 
     with contextlib.ExitStack() as stack, torch.no_grad():
+        stack.enter_context(everything_counts())
+        stack.enter_context(replaced(torch.Tensor, "tolist", _as_list))
         stack.enter_context(cut_at_language_model(model))
         for owner, name, modality in feature_methods(model):
             stack.enter_context(replaced(owner, name, watched(owner, name, modality)))
         recording.received = run_until_reached(model, **inputs)
     return recording
+
+
+_tolist = torch.Tensor.tolist
+
+
+def _as_list(tensor: torch.Tensor) -> list:
+    """Values of a tensor on the meta device are ones, as ``ShapesOnly`` has it."""
+    return _tolist(torch.ones(tensor.shape, dtype=tensor.dtype)) if tensor.is_meta else _tolist(tensor)
 
 
 def merge(model: torch.nn.Module, forward: Callable, forms: dict[str, dict[Any, Form]], inputs: Inputs,

@@ -89,7 +89,11 @@ def decode_component(recording: Recording, extras: list[str], takes: list[str], 
         return {"logits": output["logits"], "present": output[CACHE]}
 
     def reference(model: torch.nn.Module, shape: Shape) -> dict[str, Any]:
-        """All tokens at once, without a past."""
+        """All tokens at once, without a past; for models with recurrent states the new tokens on their past, since these
+        states are computed in chunks, and other chunks give other last digits."""
+        if _is_recurrent(full_length_cache(model)):
+            with torch.no_grad():
+                return run(model, model.forward, inputs(model, shape))
         with torch.no_grad():
             output = call(model, model.forward, {**joined(model, shape), CACHE: full_length_cache(model)})
         return {"logits": output["logits"][:, shape.past :], "present": output[CACHE]}
@@ -106,6 +110,10 @@ def decode_component(recording: Recording, extras: list[str], takes: list[str], 
     # Media in the past, and none at all.
     others = (Shape(2, 5, 30, 3, media=1), Shape(2, 7, 9, 2, media=-1), Shape(1, 1, 12, 0, media=1))
     return Component("decode", inputs, run, reference, symbols, CACHE, others)
+
+
+def _is_recurrent(cache: Any) -> bool:
+    return any(hasattr(layer, "recurrent_states") or hasattr(layer, "conv_states") for layer in cache.layers)
 
 
 @contextlib.contextmanager

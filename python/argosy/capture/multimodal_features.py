@@ -11,18 +11,20 @@ from typing import Any
 import torch
 
 from .components import Component, Inputs, Shape
-from .multimodal_cut import Recording, collect
-from .multimodal_geometry import given_geometry, is_geometry
+from .multimodal_cut import Recording, bound_arguments, collect
+from .multimodal_geometry import given_geometry, is_geometry, observed_geometry
 from .multimodal_swap import Reached, replaced, run_until_reached
+from .twin.placeholders import everything_counts
 
 RecordAt = Callable[[torch.nn.Module, Shape], Recording]
 #: Arguments of feature methods that are no data.
 _FLAGS = ("return_dict", "use_cache", "output_attentions", "output_hidden_states")
 
 
-def encoder_component(twin: torch.nn.Module, modality: str, recording: Recording, record_at: RecordAt) -> Component:
+def encoder_component(twin: torch.nn.Module, modality: str, recording: Recording, record_at: RecordAt,
+                      sample_at: Callable) -> Component:  # fmt: skip
     """The encoder of ``modality`` with its projector, as ``recording`` (a run of ``twin``) saw it called. ``record_at``
-    records a run of any instance of the model at a shape."""
+    records a run of any instance of the model at a shape, on the inputs that ``sample_at`` makes."""
     owner, method = recording.methods[modality]
     path = _path_of(owner, twin)
     producers = find_producers(owner, method, recording, modality)
@@ -31,7 +33,12 @@ def encoder_component(twin: torch.nn.Module, modality: str, recording: Recording
     unread = geometry if recording.geometry.get(modality) and producers is not None else []
 
     def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
-        made = record_at(model, shape)
+        if next(model.parameters()).is_meta and producers is not None:
+            # The larger media, which have more than one of everything: a trace would take a single one for granted.
+            given = sample_at(model, Shape(shape.batch, shape.sequence, media=1))
+            made = _record_call(model, given, modality, (path, method), producers)
+        else:
+            made = record_at(model, shape)
         arguments = {key: value for key, value in _arguments(made, modality).items() if key not in unread}
         return {**arguments, **made.geometry.get(modality, {})}
 
@@ -138,3 +145,22 @@ def _run_to_producers(
             module = part.get_submodule(path)
             stack.enter_context(replaced(module, "forward", watched(path, module.forward)))
         return run_until_reached(function, **arguments)
+
+
+def _record_call(model: torch.nn.Module, given: Inputs, modality: str, place: tuple[str, str],
+                 producers: Producers) -> Recording:  # fmt: skip
+    """Records how a method that gives features is called, without what comes after the modules that make them, which may
+    read values. ``place`` is the path of its owner, and its name."""
+    part, name = model.get_submodule(place[0]), place[1]
+    original = getattr(part, name)
+    recording = Recording()
+
+    def call(*args: Any, **kwargs: Any) -> None:
+        recording.calls[modality] = bound_arguments(original, args, kwargs)
+        found = recording.geometry.setdefault(modality, {})
+        with observed_geometry(part, found.__setitem__, next(model.parameters()).device), everything_counts():
+            _run_to_producers(part, original, recording.calls[modality], producers)
+        raise Reached(recording)
+
+    with torch.no_grad(), replaced(part, name, call):
+        return run_until_reached(model, **given)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 #: The implementation of attention that models hand packed sequences to in one call, with their boundaries.
 _PACKED = "flash_attention_2"
@@ -21,7 +22,7 @@ def encoder_patches(part: torch.nn.Module) -> Iterator[None]:
     if not torch.compiler.is_exporting():
         yield
         return
-    with packed_attention(part):
+    with packed_attention(part), NothingLeftOut():
         yield
 
 
@@ -116,6 +117,21 @@ def segmented_attention(module: torch.nn.Module, query: torch.Tensor, key: torch
         mask = (segments[:, None] == segments[None, :])[None, None]
     output = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scaling)
     return output.transpose(1, 2).contiguous(), None
+
+
+class NothingLeftOut(TorchFunctionMode):
+    """Choosing some of the entries of an axis by a condition chooses all of them.
+
+    Reason: encoders leave out pictures that are padding, which makes the number of pictures depend on values. A graph is
+    given no such pictures.
+    """
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function is torch.Tensor.__getitem__:
+            index = args[1]
+            if isinstance(index, torch.Tensor) and index.dtype == torch.bool and index.dim() == 1:
+                return args[0]
+        return function(*args, **(kwargs or {}))
 
 
 # ---- the merge ---------------------------------------------------------------------------------------------------------

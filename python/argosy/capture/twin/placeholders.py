@@ -80,7 +80,7 @@ def feature_count(function: Any, request: Request) -> int:
     names = inspect.signature(function).parameters
     # sizes describe the others and are read on the way, so that they must have values
     arguments = {n: v.to(device) if _is_media(n, v) else v for n, v in request.inputs.items() if n in names}
-    with torch.no_grad(), _everything_counts():
+    with torch.no_grad(), everything_counts():
         result = function(**arguments)
     if hasattr(result, "pooler_output"):
         result = result.pooler_output if result.pooler_output is not None else result.last_hidden_state
@@ -91,7 +91,7 @@ def feature_count(function: Any, request: Request) -> int:
 
 
 @contextlib.contextmanager
-def _everything_counts() -> Iterator[None]:
+def everything_counts() -> Iterator[None]:
     """On the meta device, lets selections by a condition (pictures that aren't blank) select everything."""
     from torch.fx.experimental import _config
 
