@@ -6,8 +6,8 @@ import inspect
 
 import torch
 
-from .components import Component, Inputs, Shape, parameters_of, positions
-from .multimodal_cut import Recording, record
+from .components import Component, Inputs, Shape, parameters_of, positions, single_forward
+from .multimodal_cut import Recording, language_model, record
 from .multimodal_decode import decode_component
 from .multimodal_features import encoder_component
 from .multimodal_geometry import is_geometry
@@ -17,12 +17,28 @@ _MEDIA_WORDS = ("pixel", "image", "video", "audio", "input_features", "input_val
 
 
 def multimodal_components(model: torch.nn.Module) -> list[Component]:
-    """``<modality>_encoder`` for each modality, ``embedding`` and ``decode`` of ``model``, a twin."""
+    """``<modality>_encoder`` for each modality, ``embedding`` and ``decode`` of ``model``, a twin. A model whose encoders or
+    language model can't be told apart, or whose language model takes no embeddings, stays whole: one ``model`` that takes
+    everything at once and has no past."""
     shape = Shape(padding=0)
     samples = sample_at(model, shape)
-    recording = record_at(model, shape)
+    try:
+        recording = record_at(model, shape)
+        part = language_model(model)
+    except (LookupError, RuntimeError):
+        return [single_forward(model)]
+    if not recording.calls or not isinstance(recording.received.get("inputs_embeds"), torch.Tensor):
+        return [single_forward(model)]
     rest = {name: value for name, value in samples.items() if not is_media(name) and name != "input_ids"}
-    extras = extra_outputs(model, recording, rest)
+    takes = [name for name in ("attention_mask", "position_ids", "token_type_ids") if name in rest]
+    direct = False
+    try:
+        extras = extra_outputs(model, recording, rest)
+    except (TypeError, ValueError):
+        if not part.can_generate():
+            return [single_forward(model)]
+        direct, extras = True, []
+        takes = [name for name in ("attention_mask", "position_ids") if name in parameters_of(part.forward)]
     tokens = {media: _media_tokens(model, media) for media in (0, 1)}
 
     def symbols(shape: Shape) -> dict[str, int]:
@@ -31,12 +47,11 @@ def multimodal_components(model: torch.nn.Module) -> list[Component]:
                 **{name: shape.batch * count for name, count in features.items()}}  # fmt: skip
 
     outputs = ["inputs_embeds", *extras]
-    takes = [name for name in ("attention_mask", "position_ids", "token_type_ids") if name in rest]
-    encoders = [encoder_component(model, modality, recording, record_at, sample_at) for modality in recording.calls]
     embedding = embedding_component(model, recording, outputs, samples, record_at, sample_at, symbols)
+    encoders = [encoder_component(model, modality, recording, record_at, sample_at) for modality in recording.calls]
     # The second token is the first placeholder. Where types matter, those of media attend in both directions.
     plain_type = 1 - int(samples["token_type_ids"][0, 1]) if "token_type_ids" in samples else 0
-    decode = decode_component(recording, extras, takes, plain_type, tokens[0][0], record_at, sample_at)
+    decode = decode_component(recording, extras, takes, plain_type, tokens[0][0], record_at, sample_at, direct)
     return [*encoders, embedding, decode]
 
 
@@ -80,7 +95,16 @@ def _position_ids(model: torch.nn.Module, inputs: Inputs) -> torch.Tensor:
 
 
 def record_at(model: torch.nn.Module, shape: Shape) -> Recording:
-    return record(model, sample_at(model, shape))
+    given = sample_at(model, shape)
+    if shape.media < 0 and _wants_media(model):
+        with torch.no_grad():
+            return Recording(received={"inputs_embeds": model.get_input_embeddings()(given["input_ids"])})
+    return record(model, given)
+
+
+def _wants_media(model: torch.nn.Module) -> bool:
+    parameters = inspect.signature(model.forward).parameters.values()
+    return any(is_media(parameter.name) and parameter.default is parameter.empty for parameter in parameters)
 
 
 def _media_tokens(model: torch.nn.Module, media: int) -> tuple[int, dict[str, int]]:

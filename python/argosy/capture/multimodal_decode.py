@@ -22,10 +22,11 @@ _WHOLE_ROWS = ("attention_mask", "token_type_ids", "mm_token_type_ids")
 
 
 def decode_component(recording: Recording, extras: list[str], takes: list[str], plain_type: int, in_row: int,
-                     record_at: RecordAt, sample_at: Callable) -> Component:  # fmt: skip
+                     record_at: RecordAt, sample_at: Callable, direct: bool = False) -> Component:  # fmt: skip
     """``decode``: ``inputs_embeds``, ``extras`` (further arguments of the language model) and ``takes`` (arguments of the
     outer model), any number of tokens on any past. ``plain_type`` is the type of tokens that attend to the past only,
-    ``in_row`` the number of placeholders in a row."""
+    ``in_row`` the number of placeholders in a row. With ``direct`` the language model is called instead of the outer one,
+    as generation does where the language model has a head of its own and the outer one takes no embeddings."""
 
     def row(model: torch.nn.Module, shape: Shape, length: int, with_media: bool) -> Inputs:
         """The last ``length`` tokens of a row that the model would make: text, or the end of media and text after it."""
@@ -67,6 +68,9 @@ def decode_component(recording: Recording, extras: list[str], takes: list[str], 
         return _moved(everything, device)
 
     def call(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> Any:
+        if direct:
+            part = language_model(model)
+            return part(**inputs, **call_flags(part.forward, use_cache=True, return_dict=True))
         given = {name: value for name, value in inputs.items() if name not in extras}
         more = {name: value for name, value in inputs.items() if name in extras and value is not None}
         with _receiving(model, more):

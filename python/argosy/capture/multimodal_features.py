@@ -58,7 +58,7 @@ def encoder_component(twin: torch.nn.Module, modality: str, recording: Recording
 
     def reference(model: torch.nn.Module, shape: Shape) -> dict[str, Any]:
         made = record_at(model, shape)
-        return {name: made.fields[name] for form in made.forms[modality].values() for name in form.names}
+        return {name: made.fields[name] for form in recording.forms[modality].values() for name in form.names}
 
     def symbols(shape: Shape) -> dict[str, int]:
         return {"batch": shape.batch}

@@ -23,7 +23,7 @@ def embedding_component(twin: torch.nn.Module, recording: Recording, outputs: li
     def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
         given = sample_at(model, shape)
         made = record_at(model, shape)
-        fields = made.fields or {name: tensor[:0] for name, tensor in recording.fields.items()}
+        fields = {name: made.fields.get(name, tensor[:0]) for name, tensor in recording.fields.items()}
         return {**{name: given[name] for name in needed if name in given}, **fields}
 
     def run(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
@@ -59,20 +59,26 @@ def needed_inputs(
     model: torch.nn.Module, recording: Recording, outputs: list[str], samples: Inputs
 ) -> tuple[list, Inputs]:
     """Which of ``samples`` the merge reads, and stand-ins for those that only have to be there. What an input is good for
-    is found by leaving it out."""
+    is found by leaving it out; features that are read and make no difference are taken out of ``recording``."""
     wanted = named_leaves({name: recording.received[name] for name in outputs})
     given, dummies = dict(samples), {}
 
-    def enough(candidate: Inputs) -> bool:
+    def enough(candidate: Inputs, forms: Any = None) -> bool:
         try:
             with torch.no_grad():
-                received = merge(model, model.forward, recording.forms, candidate, recording.fields)
+                received = merge(model, model.forward, forms or recording.forms, candidate, recording.fields)
             got = named_leaves({name: received[name] for name in outputs})
         except Exception:  # noqa: BLE001 - whatever goes wrong, it goes wrong without the input
             return False
         same = got.keys() == wanted.keys() and all(got[name].shape == wanted[name].shape for name in wanted)
         return same and all(torch.equal(got[name], wanted[name]) for name in wanted)
 
+    for modality, forms in recording.forms.items():
+        for key in [key for key in forms if len(forms) > 1]:
+            rest = {name: form for name, form in forms.items() if name != key}
+            if rest and enough(given, {**recording.forms, modality: rest}):
+                for name in forms.pop(key).names:
+                    recording.fields.pop(name)
     for name in sorted(samples, key=lambda name: name == "input_ids"):
         rest = {key: value for key, value in given.items() if key != name}
         if enough({**rest, **dummies}):
