@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from argosy.capture.configuration import canonical
 from argosy.capture.check import compare, edge_shapes
 from argosy.capture.dims import narrowed, observe_dims, parse_shape
 from argosy.capture.reader import read_capture
@@ -54,7 +56,7 @@ def capture(model_type: str, path: Path) -> Session:
 
     session = open_session(shrink(CONFIG_MAPPING[model_type]()))
     trace_session(session)
-    write_session(session, path, {"model_type": model_type})
+    write_session(session, path, canonical(session.config.to_dict()))
     return session
 
 
@@ -69,6 +71,11 @@ def one_thread():
 @pytest.mark.parametrize("model_type", FAMILIES)
 def test_a_capture_equals_eager(model_type: str, tmp_path: Path) -> None:
     session = capture(model_type, tmp_path / "x.capture")
+    if program := os.environ.get("ARGOSY_BIN"):
+        verified = subprocess.run(
+            [program, "opt", tmp_path / "x.capture", "--passes=verify"], capture_output=True, text=True
+        )
+        assert verified.returncode == 0, verified.stderr
     graphs = read_capture(tmp_path / "x.capture", session.twin.state_dict())
     assert set(graphs) == {component.name for component in session.components}
     window = getattr(session.twin.config, "sliding_window", None)
@@ -129,6 +136,13 @@ def test_the_same_configuration_gives_the_same_bytes(tmp_path: Path) -> None:
         subprocess.run(command, check=True, capture_output=True)
     assert (tmp_path / "a.capture").read_bytes() == (tmp_path / "b.capture").read_bytes()
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_configurations_are_strict_json() -> None:
+    found = canonical(
+        {"limit": [0.0, float("inf")], "inner": {"x": float("-inf"), "transformers_version": "1"}, "_name_or_path": "x"}
+    )
+    assert found == {"inner": {"x": {"__float__": "-Infinity"}}, "limit": [0.0, {"__float__": "Infinity"}]}
 
 
 def test_prefill_on_request(tmp_path: Path) -> None:

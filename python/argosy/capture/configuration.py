@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,19 @@ def read_configuration(folder: Path) -> dict[str, Any]:
 
 
 def canonical(configuration: dict[str, Any]) -> dict[str, Any]:
-    """``configuration`` without what a capture does not depend on, at any depth."""
-    result = {}
-    for name, value in sorted(configuration.items()):
-        if name not in IGNORED_FIELDS:
-            result[name] = canonical(value) if isinstance(value, dict) else value
-    return result
+    """``configuration`` without what a capture does not depend on, at any depth, as strict JSON can hold it."""
+    return {name: _strict(value) for name, value in sorted(configuration.items()) if name not in IGNORED_FIELDS}
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, dict):
+        return canonical(value)
+    if isinstance(value, (list, tuple)):
+        return [_strict(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        # As newer versions of transformers write it; older ones write a bare Infinity, which is no JSON.
+        return {"__float__": "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"}
+    return value
 
 
 def load_config(folder: Path, *, trust_remote_code: bool = False) -> Any:

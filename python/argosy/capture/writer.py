@@ -101,7 +101,7 @@ def write_capture(path: str | os.PathLike, graphs: list[GraphEntry], manifest: M
 
 
 def to_json(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
 
 def reduced_graph(serialized: bytes, graph: GraphEntry) -> bytes:

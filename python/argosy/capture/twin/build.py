@@ -32,7 +32,9 @@ def build(config: Any, *, task: str | None = None, seed: int = 0) -> Any:
         with contextlib.suppress(Exception):
             settle(model, sample_inputs(model, Sizes(batch=4), seed=seed))
     _complete_generation_settings(model)
-    model.config.architectures = [cls.__name__]  # as a checkpoint says it: the configuration alone finds the class again
+    model.config.architectures = [
+        cls.__name__
+    ]  # as a checkpoint says it: the configuration alone finds the class again
     return model
 
 
