@@ -9,6 +9,7 @@ from typing import Any
 
 from ..capture.check import compare
 from ..capture.components import Component, Shape
+from ..capture.configuration import canonical
 from ..capture.reader import read_capture
 from ..capture.session import open_session, trace_session, trace_shape, write_session
 from .worker import Report
@@ -22,7 +23,7 @@ def run(config: Any, report: Report) -> None:
     report.step("write the capture")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "twin.capture"
-        write_session(session, path, config.to_dict())
+        write_session(session, path, canonical(config.to_dict()))
         graphs = read_capture(path, session.twin.state_dict())
     components: dict[str, Any] = {}
     problems = []
