@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from .caches import emptied, full_length_cache
+from .patches.rotary import forget_lengths, rotary_limits
 
 Inputs = dict[str, Any]
 logger = logging.getLogger(__name__)
@@ -169,6 +170,7 @@ def decode(model: torch.nn.Module, cache: str) -> Component:
         }
 
     def filled(model: torch.nn.Module, inputs: Inputs) -> tuple[Any, Any]:
+        forget_lengths(model)
         start = full_length_cache(model) if cache in ("past_key_values", "cache_params") else None
         given = {} if start is None else {cache: start}
         with torch.no_grad():
@@ -187,7 +189,11 @@ def decode(model: torch.nn.Module, cache: str) -> Component:
         return {("present" if name == cache else name): value for name, value in output.items()}
 
     def reference(model: torch.nn.Module, shape: Shape) -> dict[str, Any]:
-        """All tokens at once, without a past: what the split into past and new tokens must not change."""
+        """All tokens at once, without a past: what the split into past and new tokens must not change. Only rotary
+        embeddings that depend on the length do: past keys keep the frequencies of their time."""
+        if shape.past and any(limit < shape.past + shape.sequence for limit in rotary_limits(model)):
+            with torch.no_grad():
+                return run(model, model.forward, inputs(model, shape))
         output, state = filled(model, tokens(model, shape))
         output = output_dict(output)
         output.pop(cache)

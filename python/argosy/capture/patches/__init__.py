@@ -10,6 +10,7 @@ import torch
 from ...patching import apply_patches
 from . import linear_attention, masks, recurrent  # noqa: F401 - register their patches
 from .convolutions import integer_padding
+from .rotary import rotary_by_length
 
 
 @contextlib.contextmanager
@@ -17,6 +18,7 @@ def tracing_patches(model: torch.nn.Module) -> Iterator[None]:
     """Everything that a trace of ``model`` needs changed; restored afterwards, also when the trace fails."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(apply_patches("capture"))
+        stack.enter_context(rotary_by_length(model))
         stack.enter_context(integer_padding(model))
         stack.enter_context(experts_implementation(model, "grouped_mm"))
         yield
