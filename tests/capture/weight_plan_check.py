@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Weight plans against transformers' own loading: tiny random checkpoints, planned, streamed by C++, compared bit for bit.
 
-    tests/capture/weight_plan_check.py [MODEL_TYPE …] [--argosy PROGRAM] [--work FOLDER]
+    tests/capture/weight_plan_check.py [MODEL_TYPE …] [--argosy PROGRAM] [--work FOLDER] [--table FILE.md]
 
 Without names: every model type that transformers has conversion rules for. Prints a row for each and layout, and exits
 with 1 if a weight differs. Layouts are
@@ -29,6 +29,8 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAYOUTS = ("saved", "own", "halved")
+#: Types without rules of their own whose checkpoints are special otherwise: joined projections, ties, buffers, names.
+FURTHER_TYPES = ("bart", "bert", "gpt2", "gpt_oss", "llama", "phi3", "t5", "wav2vec2", "whisper")
 
 
 @dataclass(frozen=True)
@@ -53,13 +55,13 @@ def program() -> Path:
 
 
 def converted_types() -> list[str]:
-    """Model types with conversion rules of their own, or whose classes have."""
+    """Model types with conversion rules of their own, or whose classes have, and a few more."""
     from transformers import conversion_mapping
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
     # class names stand for the model type whose names of classes begin alike
     keys = set(conversion_mapping._build_checkpoint_conversion_mapping()) - {"legacy"}
-    types = {key for key in keys if key in CONFIG_MAPPING_NAMES}
+    types = {*FURTHER_TYPES, *(key for key in keys if key in CONFIG_MAPPING_NAMES)}
     plain = {name.replace("_", "").replace("-", ""): name for name in CONFIG_MAPPING_NAMES}
     for key in keys - types:
         stem = key.lower().replace("_", "")
@@ -188,11 +190,45 @@ def check_type(model_type: str, work: Path, argosy: Path, layouts: Iterable[str]
     return outcomes
 
 
+def markdown(outcomes: list[Outcome], summary: str) -> str:
+    """The outcomes as a page: a row for each model type."""
+    import torch
+    import transformers
+
+    lines = [
+        "# Weight plans",
+        "",
+        f"Written by `tests/capture/weight_plan_check.py --table`, with torch {torch.__version__} and transformers "
+        f"{transformers.__version__}: every model type that transformers has conversion rules for and a few more, as a small random "
+        "checkpoint in three layouts (described there), planned, streamed by `argosy weights`, and compared with what "
+        "`from_pretrained` loads, bit for bit.",
+        "",
+        summary,
+        "",
+        "| model type | " + " | ".join(LAYOUTS) + " | weights | tied | steps of the saved layout |",
+        "|---|" + "---|" * (len(LAYOUTS) + 3),
+    ]
+    by_type: dict[str, dict[str, Outcome]] = {}
+    for outcome in outcomes:
+        by_type.setdefault(outcome.model_type, {})[outcome.layout] = outcome
+    for model_type, rows in by_type.items():
+        first = next(iter(rows.values()))
+        saved = rows.get("saved", first)
+        if "" in rows:
+            reason = " ".join(first.detail.split()).replace("|", "/")
+            lines.append(f"| {model_type} | no twin | | | | | {reason[:100]} |")
+            continue
+        states = " | ".join(rows[layout].status for layout in LAYOUTS)
+        lines.append(f"| {model_type} | {states} | {saved.weights} | {saved.tied} | {saved.ops} |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("types", nargs="*", metavar="MODEL_TYPE")
     parser.add_argument("--argosy", type=Path, default=program())
     parser.add_argument("--work", type=Path)
+    parser.add_argument("--table", type=Path, help="also write the outcomes as a page")
     options = parser.parse_args()
     from transformers.utils import logging
 
@@ -214,7 +250,12 @@ def main() -> int:
     types = {o.model_type for o in outcomes if o.layout == "saved" and o.status == "equal"}
     own = {o.model_type for o in outcomes if o.layout == "own" and o.status == "equal"}
     moved = {o.model_type for o in outcomes if o.status == "equal" and o.layout == "saved" and o.ops}
-    print(f"equal as saved and under their own names: {len(types & own)} types, {len(moved & own)} of them with steps")
+    summary = (
+        f"equal as saved and under their own names: {len(types & own)} types, {len(moved & own)} of them with steps"
+    )
+    print(summary)
+    if options.table:
+        options.table.write_text(markdown(outcomes, summary[0].upper() + summary[1:] + "."))
     return 1 if any(outcome.is_wrong for outcome in outcomes) else 0
 
 
