@@ -30,6 +30,7 @@ NEEDED_BY = {
     "_rwkv_weights_as_saved": None,
     "_rwkv_rescaled_outputs": None,
     "_lightning_by_token": "minimax",
+    "_linear_unit_from_state": "recurrent_gemma",
 }
 #: patches that no single capture shows the need of
 BECAUSE = {

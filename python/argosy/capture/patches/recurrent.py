@@ -174,3 +174,35 @@ def _selective_step(state, x, dt, b, c, a):
     state = decay * state + dt.unsqueeze(-1) * b.unsqueeze(1).float() * x.unsqueeze(-1).float()
     output = torch.matmul(state.to(x.dtype), c.unsqueeze(-1)).squeeze(-1)
     return state, output
+
+
+# ---- real-gated linear recurrent unit: recurrent_gemma ---------------------------------------------------------------
+
+
+@register_patch(
+    "capture",
+    "*.modeling_*.RecurrentGemmaRglru._rnn_scan",
+    reason="a loop over the tokens is unrolled by a trace, and a single token takes a branch of its own",
+)
+def _linear_unit_from_state(original: Callable) -> Callable:
+    def _rnn_scan(
+        self: Any,
+        hidden_states: torch.Tensor,
+        recurrent_gate: torch.Tensor,
+        reset: torch.Tensor,
+        recurrent_states: torch.Tensor | None,
+        acc_dtype: torch.dtype = torch.float32,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if recurrent_states is None:
+            recurrent_states = torch.zeros_like(hidden_states[:, 0], dtype=acc_dtype)
+        inputs = (hidden_states.to(acc_dtype), (recurrent_gate * ~reset).to(acc_dtype))
+        tokens = tuple(each.movedim(1, 0) for each in inputs)
+        (last,), outputs = scan(_linear_unit_step, (recurrent_states.to(acc_dtype),), tokens)
+        return outputs.movedim(0, 1).to(hidden_states.dtype), last
+
+    return _rnn_scan
+
+
+def _linear_unit_step(state, x, gate):
+    state = gate * state + x
+    return state, state.clone()
