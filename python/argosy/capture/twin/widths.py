@@ -309,6 +309,8 @@ def _shrink_state_space(config: dict[str, Any], old: dict[str, Any]) -> None:
             config[heads] = inner // 16
             if dim in old:
                 config[dim] = 16
+    if isinstance(old.get("mamba_headdim"), int) and isinstance(config.get("n_mamba_heads"), int):
+        config["mamba_headdim"] = inner // config["n_mamba_heads"]
     for name in ("attention_hidden_size",):
         if isinstance(old.get(name), int) and old[name] == 2 * (hidden_size(old) or 0):
             config[name] = 2 * model
