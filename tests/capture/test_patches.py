@@ -24,7 +24,7 @@ NEEDED_BY = {
     "_new_conv_state": "mamba2",
     "_new_recurrent_state": "mamba2",
     "_forget_state": None,
-    "_delta_rule_by_token": "olmo_hybrid",
+    "_delta_rule_by_token": None,
     "_rwkv_by_token": "rwkv",
     "_rwkv_own_states": "rwkv",
     "_rwkv_weights_as_saved": None,
@@ -34,6 +34,7 @@ NEEDED_BY = {
 }
 #: patches that no single capture shows the need of
 BECAUSE = {
+    "_delta_rule_by_token": "without it a model takes minutes: test_the_delta_rule_is_unrolled traces the function alone",
     "_forget_state": "undoes what _remember_state notes, for models that are called without a cache afterwards",
     "_rwkv_weights_as_saved": "weights of twins are divided already: test_recurrent.test_weights_of_rwkv_are_those_saved",
     "_rwkv_rescaled_outputs": "the same",
@@ -66,6 +67,24 @@ def test_patch_is_needed(name, tmp_path, monkeypatch):
         return
     wrong = writes_in_place(session) or differences(session, graphs, SHAPES)
     assert wrong, f"a capture of {NEEDED_BY[name]} is right without {name}"
+
+
+def test_the_delta_rule_is_unrolled():
+    import transformers.models.olmo_hybrid.modeling_olmo_hybrid as modeling
+
+    class Rule(torch.nn.Module):
+        def forward(self, x, g):
+            return modeling.torch_chunk_gated_delta_rule(x, x, x, g, g, chunk_size=16)[0]
+
+    def nodes() -> int:
+        inputs = (torch.rand(1, 37, 2, 4), -torch.rand(1, 37, 2))
+        shapes = ({1: torch.export.Dim.AUTO}, {1: torch.export.Dim.AUTO})
+        return len(torch.export.export(Rule(), inputs, dynamic_shapes=shapes, strict=False).graph.nodes)
+
+    without = nodes()
+    with patching.apply_patches("capture"):
+        assert nodes() < 40
+    assert without > 100, "transformers no longer unrolls it"
 
 
 def test_everything_is_restored():
