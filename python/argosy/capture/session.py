@@ -51,12 +51,12 @@ def open_session(config, task: str | None = None, *, shape: str | None = None, p
 
 def trace_session(session: Session, report: Callable[[str], None] = lambda text: None) -> None:
     """Traces every component of the model that ``session.config`` describes, at its full size."""
-    from .patches import experts_implementation, tracing_patches
+    from .patches import shape_patches, tracing_patches
 
     shape = trace_shape(session.config)
     model = weightless.build_on_meta(session.model_class, session.config)
     inputs = None
-    with contextlib.suppress(Exception), weightless.ShapesOnly(), experts_implementation(model, "batched_mm"):
+    with contextlib.suppress(Exception), shape_patches(model):
         inputs = {each.name: each.inputs(model, shape) for each in session.components}
     model = weightless.without_weights(model)
     if inputs is None:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import torch
 
 from ...patching import apply_patches
+from ..weightless import ShapesOnly
 from . import linear_attention, masks, recurrent  # noqa: F401 - register their patches
 from .convolutions import integer_padding
+from .placeholders import unchecked_placeholders
 from .rotary import rotary_by_length
 
 
@@ -20,7 +22,15 @@ def tracing_patches(model: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(apply_patches("capture"))
         stack.enter_context(rotary_by_length(model))
         stack.enter_context(integer_padding(model))
+        stack.enter_context(unchecked_placeholders(model))
         stack.enter_context(experts_implementation(model, "grouped_mm"))
+        yield
+
+
+@contextlib.contextmanager
+def shape_patches(model: torch.nn.Module) -> Iterator[None]:
+    """What a run on the meta device needs changed, of which only shapes are wanted."""
+    with ShapesOnly(), unchecked_placeholders(model), experts_implementation(model, "batched_mm"):
         yield
 
 
