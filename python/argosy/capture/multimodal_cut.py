@@ -121,6 +121,8 @@ class Recording:
     fields: dict[str, torch.Tensor] = field(default_factory=dict)
     #: what functions of grids returned on the way, by modality
     geometry: dict[str, dict[str, torch.Tensor]] = field(default_factory=dict)
+    #: how features were packed, by modality
+    packing: dict[str, Any] = field(default_factory=dict)
     #: what the language model was given
     received: Inputs = field(default_factory=dict)
 
@@ -173,6 +175,8 @@ def _read(result: Any, key: Any) -> Any:
 
 def record(model: torch.nn.Module, inputs: Inputs) -> Recording:
     """Runs ``model`` on ``inputs`` up to its language model."""
+    from .multimodal_packing import observed_packing
+
     recording = Recording()
     depth = [0]
     device = next(model.parameters()).device
@@ -184,7 +188,12 @@ def record(model: torch.nn.Module, inputs: Inputs) -> Recording:
             found = recording.geometry.setdefault(modality, {})
             depth[0] += 1
             try:
-                with observed_geometry(owner, found.__setitem__, device) if depth[0] == 1 else contextlib.nullcontext():
+                with contextlib.ExitStack() as watch:
+                    if depth[0] == 1:
+                        watch.enter_context(observed_geometry(owner, found.__setitem__, device))
+                        watch.enter_context(
+                            observed_packing(owner, lambda seen: recording.packing.update({modality: seen}))
+                        )
                     result = original(*args, **kwargs)
             finally:
                 depth[0] -= 1

@@ -13,6 +13,7 @@ import torch
 from .components import Component, Inputs, Shape
 from .multimodal_cut import Recording, bound_arguments, collect
 from .multimodal_geometry import given_geometry, is_geometry, observed_geometry
+from .multimodal_packing import crops_of, packed_rows
 from .multimodal_swap import Reached, replaced, run_until_reached
 from .twin.placeholders import everything_counts
 
@@ -27,19 +28,24 @@ def encoder_component(twin: torch.nn.Module, modality: str, recording: Recording
     records a run of any instance of the model at a shape, on the inputs that ``sample_at`` makes."""
     owner, method = recording.methods[modality]
     path = _path_of(owner, twin)
+    packing = recording.packing.get(modality)
     producers = find_producers(owner, method, recording, modality)
     geometry = [key for key in recording.calls[modality] if is_geometry(key)]
     # With results of functions of the grid given and the split by image left out, nothing reads the grid itself.
-    unread = geometry if recording.geometry.get(modality) and producers is not None else []
+    unread = geometry if (recording.geometry.get(modality) or packing) and producers is not None else []
 
     def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
-        if next(model.parameters()).is_meta and producers is not None:
+        if next(model.parameters()).is_meta and producers is not None and packing is None:
             # The larger media, which have more than one of everything: a trace would take a single one for granted.
             given = sample_at(model, Shape(shape.batch, shape.sequence, media=1))
             made = _record_call(model, given, modality, (path, method), producers)
         else:
             made = record_at(model, shape)
         arguments = {key: value for key, value in _arguments(made, modality).items() if key not in unread}
+        if packing is not None and producers is not None:
+            how = made.packing[modality]
+            arguments["pixel_values"] = crops_of(arguments["pixel_values"], how.counts)
+            arguments["pack_index"] = how.index
         return {**arguments, **made.geometry.get(modality, {})}
 
     def run(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
@@ -49,12 +55,15 @@ def encoder_component(twin: torch.nn.Module, modality: str, recording: Recording
         function = getattr(part, method)
         known = inspect.signature(function).parameters
         arguments = {key: value for key, value in inputs.items() if key in known}
-        arguments.update({key: None for key in unread})
+        # Sizes are not read, but may be looped over.
+        arguments.update({key: None if packing is None else [] for key in unread})
         values = {key: value for key, value in inputs.items() if key not in known}
+        index = values.pop("pack_index", None)
         with encoder_patches(part), given_geometry(part, values):
             if producers is None:
                 return collect(recording, modality, function(**arguments))
-            return _run_to_producers(part, function, arguments, producers)
+            found = _run_to_producers(part, function, arguments, producers)
+        return {name: rows if index is None else packed_rows(part, rows, index) for name, rows in found.items()}
 
     def reference(model: torch.nn.Module, shape: Shape) -> dict[str, Any]:
         made = record_at(model, shape)
@@ -83,9 +92,13 @@ Producers = dict[str, tuple[str, int]]
 
 def find_producers(owner: torch.nn.Module, method: str, recording: Recording, modality: str) -> Producers | None:
     """For each flat feature the last module that returns it row for row and is called once, with the index of the output;
-    None if a feature has no such module. A trace that ends there has no splitting by image in it, which would fix the
+    None if a feature has no such module. Of features that are packed, what they are packed from. A trace that ends there has no splitting by image in it, which would fix the
     number of images."""
     names = [name for form in recording.forms[modality].values() for name in form.names]
+    if modality in recording.packing and len(names) > 1:
+        return None
+    packed = recording.packing.get(modality)
+    rows = {name: recording.fields[name] if packed is None else packed.rows for name in names}
     found: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
     count: Counter = Counter()
     hooks = []
@@ -95,7 +108,7 @@ def find_producers(owner: torch.nn.Module, method: str, recording: Recording, mo
             count[path] += 1
             for i, tensor in enumerate(_tensors(result)):
                 for name in names:
-                    if _same_rows(tensor, recording.fields[name]):
+                    if _same_rows(tensor, rows[name]):
                         found[name].append((path, i))
 
         hooks.append(module.register_forward_hook(hook))

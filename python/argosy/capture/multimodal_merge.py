@@ -84,9 +84,9 @@ def needed_inputs(
         if enough({**rest, **dummies}):
             given = rest
             continue
-        empty = torch.zeros(0)  # a model asks whether there are media at all
-        if isinstance(samples[name], torch.Tensor) and enough({**rest, **dummies, name: empty}):
-            given, dummies[name] = rest, empty
+        token = torch.zeros(1)  # a model asks whether there are media at all
+        if isinstance(samples[name], torch.Tensor) and enough({**rest, **dummies, name: token}):
+            given, dummies[name] = rest, token
     return list(given), dummies
 
 
