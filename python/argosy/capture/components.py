@@ -59,11 +59,16 @@ def find_components(model: torch.nn.Module, *, prefill: bool = False) -> list[Co
     inputs = sample_inputs(model, Sizes())
     if not _generates(model):
         return [single_forward(model)]
+    has_media = any(_is_media(name) for name in inputs)
     if model.config.is_encoder_decoder:
+        if has_media and "input_ids" in inputs:
+            from .multimodal import media_for_encoder
+
+            return media_for_encoder(model)
         from .seq2seq import encoder_and_decoder
 
         return encoder_and_decoder(model)
-    if any(_is_media(name) for name in inputs):
+    if has_media:
         from .multimodal import multimodal_components
 
         return multimodal_components(model)

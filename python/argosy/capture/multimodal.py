@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 
 import torch
 
@@ -39,20 +40,35 @@ def multimodal_components(model: torch.nn.Module) -> list[Component]:
             return [single_forward(model)]
         direct, extras = True, []
         takes = [name for name in ("attention_mask", "position_ids") if name in parameters_of(part.forward)]
-    tokens = {media: _media_tokens(model, media) for media in (0, 1)}
-
-    def symbols(shape: Shape) -> dict[str, int]:
-        row, features = tokens[max(shape.media, 0)]
-        return {"batch": shape.batch, "sequence": shape.sequence + row,
-                **{name: shape.batch * count for name, count in features.items()}}  # fmt: skip
+    symbols, in_row = _sizes_of_rows(model)
 
     outputs = ["inputs_embeds", *extras]
     embedding = embedding_component(model, recording, outputs, samples, record_at, sample_at, symbols)
     encoders = [encoder_component(model, modality, recording, record_at, sample_at) for modality in recording.calls]
     # The second token is the first placeholder. Where types matter, those of media attend in both directions.
     plain_type = 1 - int(samples["token_type_ids"][0, 1]) if "token_type_ids" in samples else 0
-    decode = decode_component(recording, extras, takes, plain_type, tokens[0][0], record_at, sample_at, direct)
+    decode = decode_component(recording, extras, takes, plain_type, in_row, record_at, sample_at, direct)
     return [*encoders, embedding, decode]
+
+
+def media_for_encoder(model: torch.nn.Module) -> list[Component]:
+    """For an encoder-decoder model whose encoder reads text and media: ``<modality>_encoder``, ``embedding``, ``encoder`` on
+    embeddings, and ``decoder``."""
+    from .seq2seq import encoder_and_decoder
+
+    shape = Shape(padding=0)
+    recording = record_at(model, shape)
+    symbols, in_row = _sizes_of_rows(model)
+
+    def encoder_inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+        wanted = Shape(shape.batch, shape.sequence + 11, shape.past, shape.padding, shape.media)
+        embeddings = record_at(model, wanted).received["inputs_embeds"]
+        return {"inputs_embeds": embeddings, "attention_mask": sample_at(model, wanted)["attention_mask"]}
+
+    samples = sample_at(model, shape)
+    embedding = embedding_component(model, recording, ["inputs_embeds"], samples, record_at, sample_at, symbols)
+    encoders = [encoder_component(model, modality, recording, record_at, sample_at) for modality in recording.calls]
+    return [*encoders, embedding, *encoder_and_decoder(model, encoder_inputs)]
 
 
 def is_media(name: str) -> bool:
@@ -105,6 +121,18 @@ def record_at(model: torch.nn.Module, shape: Shape) -> Recording:
 def _wants_media(model: torch.nn.Module) -> bool:
     parameters = inspect.signature(model.forward).parameters.values()
     return any(is_media(parameter.name) and parameter.default is parameter.empty for parameter in parameters)
+
+
+def _sizes_of_rows(model: torch.nn.Module) -> tuple[Callable[[Shape], dict[str, int]], int]:
+    """What sizes of rows with media are called, and how many placeholders a row has."""
+    tokens = {media: _media_tokens(model, media) for media in (0, 1)}
+
+    def symbols(shape: Shape) -> dict[str, int]:
+        row, features = tokens[max(shape.media, 0)]
+        return {"batch": shape.batch, "sequence": shape.sequence + row,
+                **{name: shape.batch * count for name, count in features.items()}}  # fmt: skip
+
+    return symbols, tokens[0][0]
 
 
 def _media_tokens(model: torch.nn.Module, media: int) -> tuple[int, dict[str, int]]:

@@ -38,8 +38,8 @@ def bound_arguments(function: Callable, args: tuple, kwargs: Inputs) -> Inputs:
 
 
 def language_model(model: torch.nn.Module) -> torch.nn.Module:
-    """The part that receives merged embeddings."""
-    found = model.get_decoder()
+    """The part that receives merged embeddings; of encoder-decoder models, the encoder of text."""
+    found = model.get_encoder() if model.config.is_encoder_decoder else model.get_decoder()
     if found is not None and found is not model:
         return found
     for owner in (model, model.base_model):

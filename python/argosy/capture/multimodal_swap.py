@@ -30,7 +30,8 @@ def run_until_reached(function: Callable, *args: Any, **kwargs: Any) -> Any:
         while len(stack) > depth:
             stack.popitem()
         return reached.value
-    raise RuntimeError(f"{getattr(function, '__qualname__', function)} ended before the place where it is cut")
+    name = getattr(function, "__qualname__", type(function).__name__)
+    raise RuntimeError(f"{name} ended before the place where it is cut")
 
 
 @contextlib.contextmanager

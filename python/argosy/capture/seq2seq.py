@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,9 +15,14 @@ from .components import Component, Inputs, Shape, call_flags, output_dict, param
 CACHE = "past_key_values"
 
 
-def encoder_and_decoder(model: torch.nn.Module) -> list[Component]:
+MakeInputs = Callable[[torch.nn.Module, Shape], Inputs]
+
+
+def encoder_and_decoder(model: torch.nn.Module, make_inputs: MakeInputs | None = None) -> list[Component]:
     """``encoder``: the model's input to hidden states and the cross-attention cache. ``decoder``: new tokens on that cache
-    and any past of their own; it never sees the hidden states, so an engine projects them once a prompt."""
+    and any past of their own; it never sees the hidden states, so an engine projects them once a prompt. ``make_inputs``
+    makes the inputs of the encoder, by default those of the model that it takes."""
+    given = {} if make_inputs is None else {"make_inputs": make_inputs}
 
     def symbols(shape: Shape) -> dict[str, int]:
         return {"batch": shape.batch, "encoder_sequence": shape.sequence + 11}
@@ -26,9 +32,10 @@ def encoder_and_decoder(model: torch.nn.Module) -> list[Component]:
                 "total_sequence": shape.past + shape.sequence}  # fmt: skip
 
     return [
-        Component("encoder", encoder_inputs, run_encoder, symbols=symbols),
-        Component("decoder", decoder_inputs, run_decoder, decoder_reference, decoder_symbols, CACHE),
-    ]
+        Component("encoder", make_inputs or encoder_inputs, run_encoder, symbols=symbols),
+        Component("decoder", partial(decoder_inputs, **given), run_decoder, partial(decoder_reference, **given),
+                  decoder_symbols, CACHE),
+    ]  # fmt: skip
 
 
 def _sample(model: torch.nn.Module, shape: Shape) -> Inputs:
@@ -76,13 +83,13 @@ def _decode(model: torch.nn.Module, forward: Callable, inputs: Inputs, encoded: 
     return forward(**inputs, **given, encoder_outputs=encoded, **flags)
 
 
-def _prefilled(model: torch.nn.Module, shape: Shape, length: int) -> tuple[Inputs, Any, Any]:
+def _prefilled(model: torch.nn.Module, shape: Shape, length: int, make_inputs: MakeInputs) -> tuple[Inputs, Any, Any]:
     """Inputs of the decoder, the encoder's output and the decoder's output after ``length`` tokens."""
     sample = _sample(model, shape)
     mask = {"attention_mask": sample["attention_mask"]} if _takes_mask(model, sample) else {}
     tokens = sample["decoder_input_ids"]
     with torch.no_grad():
-        encoded = _encode(model, encoder_inputs(model, shape))
+        encoded = _encode(model, make_inputs(model, shape))
         inputs = {"decoder_input_ids": tokens[:, :length].contiguous(), **mask}
         output = _decode(model, model.forward, inputs, encoded, full_length_cache(model))
     return {"decoder_input_ids": tokens, **mask}, encoded, output
@@ -92,8 +99,8 @@ def _takes_mask(model: torch.nn.Module, sample: Inputs) -> bool:
     return "attention_mask" in sample and "attention_mask" in parameters_of(model.forward)
 
 
-def decoder_inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
-    inputs, encoded, output = _prefilled(model, shape, max(shape.past, 1))
+def decoder_inputs(model: torch.nn.Module, shape: Shape, make_inputs: MakeInputs = encoder_inputs) -> Inputs:
+    inputs, encoded, output = _prefilled(model, shape, max(shape.past, 1), make_inputs)
     state = emptied(output[CACHE]) if shape.past == 0 else output[CACHE]
     tokens = inputs.pop("decoder_input_ids")[:, shape.past :].contiguous()
     return {"decoder_input_ids": tokens, **inputs, "encoder_hidden_states": encoded[0], CACHE: state}
@@ -114,8 +121,8 @@ def _decoder_results(output: dict[str, Any]) -> dict[str, Any]:
     return {"logits": output["logits"], "present": {"self_attention_cache": own}}
 
 
-def decoder_reference(model: torch.nn.Module, shape: Shape) -> dict[str, Any]:
+def decoder_reference(model: torch.nn.Module, shape: Shape, make_inputs: MakeInputs = encoder_inputs) -> dict[str, Any]:
     """All tokens at once, without a past."""
-    _, _, output = _prefilled(model, shape, shape.past + shape.sequence)
+    _, _, output = _prefilled(model, shape, shape.past + shape.sequence, make_inputs)
     result = _decoder_results(output_dict(output))
     return {**result, "logits": result["logits"][:, shape.past :]}

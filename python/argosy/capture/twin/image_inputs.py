@@ -50,7 +50,8 @@ def image_size(request: Request) -> tuple[int, int]:
     """Height and width of a picture, of the size that ``media`` asks for if the model is free to choose."""
     fixed = request.find("image_size", "img_size") or getattr(request.config, "input_size", None)
     if fixed is None:
-        return _FREE_SIZES[request.sizes.media]
+        # Florence-2 names no size, but its processor makes squares of one size only
+        return _FREE_SIZES[0 if request.config.model_type == "florence2" else request.sizes.media]
     height, width = _pair(fixed)
     patch = request.find("patch_size")
     if request.sizes.media and (patch is None or request.config.model_type in _INTERPOLATING):
