@@ -145,6 +145,18 @@ def test_configurations_are_strict_json() -> None:
     assert found == {"inner": {"x": {"__float__": "-Infinity"}}, "limit": [0.0, {"__float__": "Infinity"}]}
 
 
+def test_weights_that_stay_in_float32() -> None:
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    from argosy.capture.twin import shrink
+    from argosy.capture.weightless import build_on_meta
+
+    model = build_on_meta(T5ForConditionalGeneration, shrink(T5Config()), torch.float16)
+    dtypes = {name: parameter.dtype for name, parameter in model.named_parameters()}
+    assert all(dtype is torch.float32 for name, dtype in dtypes.items() if ".wo." in name)
+    assert dtypes["shared.weight"] is torch.float16
+
+
 def test_prefill_on_request(tmp_path: Path) -> None:
     from transformers import CONFIG_MAPPING
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import re
 from collections.abc import Iterator
 
 import torch
@@ -37,7 +38,17 @@ def build_on_meta(model_class: type, config, dtype: torch.dtype | None = None) -
             model = model_class._from_config(copy.deepcopy(config), dtype=dtype, attn_implementation="sdpa")
         except (ValueError, ImportError):  # the class, or a model inside it, has no sdpa: let it choose
             model = model_class._from_config(copy.deepcopy(config), dtype=dtype)
+    _keep_in_float32(model, dtype)
     return model.to("meta").eval().requires_grad_(False)  # some code asks for the CPU by name
+
+
+def _keep_in_float32(model: torch.nn.Module, dtype: torch.dtype) -> None:
+    """Gives float32 to the parameters that ``from_pretrained`` keeps in it, whatever dtype is asked for."""
+    plan = model._get_dtype_plan(dtype) if hasattr(model, "_get_dtype_plan") else {}
+    patterns = [re.compile(re.escape(name).replace(r"\*", ".*")) for name in plan]
+    for name, parameter in model.named_parameters():
+        if any(pattern.search(name) for pattern in patterns):
+            parameter.data = parameter.data.to(torch.float32)
 
 
 def without_weights(model: torch.nn.Module) -> torch.nn.Module:
