@@ -82,12 +82,28 @@ def trace_shape(config) -> Shape:
 
 def chunk_sizes(config) -> list[int]:
     """Sizes of chunks that the code of a model may branch on, by the names that configurations give them."""
+    return _integers(config, ("chunk_size",))
+
+
+def shape_limits(session: Session) -> tuple[int, ...]:
+    """Lengths at which the twin changes its ways: windows, chunks, and where a scaled rotary embedding sets in."""
+    from .patches.rotary import rotary_limits
+
+    config = session.twin.config
+    windows = _integers(config, ("sliding_window", "attention_window", "local_attention", "window_size"))
+    return tuple(
+        sorted({size for size in (*windows, *chunk_sizes(config), *rotary_limits(session.twin)) if 2 < size <= 32})
+    )
+
+
+def _integers(config, endings: tuple[str, ...]) -> list[int]:
+    """Positive numbers of a configuration, and of those inside it, whose names end so."""
     found = []
     for name, value in vars(config).items():
-        if name.endswith("chunk_size") and isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 4096:
+        if name.endswith(endings) and isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 4096:
             found.append(value)
         elif hasattr(value, "to_dict") and hasattr(value, "model_type"):
-            found += chunk_sizes(value)
+            found += _integers(value, endings)
     return found
 
 

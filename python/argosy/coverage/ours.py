@@ -7,11 +7,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..capture.check import compare
+from ..capture.check import compare, edge_shapes
 from ..capture.components import Component, Shape
 from ..capture.configuration import canonical
 from ..capture.reader import read_capture
-from ..capture.session import open_session, trace_session, trace_shape, write_session
+from ..capture.session import open_session, shape_limits, trace_session, trace_shape, write_session
 from .worker import Report
 
 
@@ -27,6 +27,8 @@ def run(config: Any, report: Report) -> None:
         graphs = read_capture(path, session.twin.state_dict())
     components: dict[str, Any] = {}
     problems = []
+    edges, passed, beyond = 0, 0, []
+    limits = shape_limits(session)
     for component, traced in zip(session.components, session.traced, strict=True):
         report.step(f"check {component.name}")
         worst = 0.0
@@ -36,11 +38,19 @@ def run(config: Any, report: Report) -> None:
             if not result.ok:
                 text = result.error or f"{result.worst} is off by {result.max_abs:.2g}"
                 problems.append(f"{component.name} at {shape}: {text}")
+        for shape in edge_shapes(component, limits):
+            result = compare(component, graphs[component.name], session.twin, shape)
+            edges, passed = edges + 1, passed + result.ok
+            if not result.ok:
+                beyond.append(
+                    f"{component.name} at {shape}: {result.error or f'{result.worst} is off by {result.max_abs:.2g}'}"
+                )
         components[component.name] = {
             "nodes": len(traced.program.graph.nodes),
             "max_abs": worst if math.isfinite(worst) else None,
         }
     report.update(components=components, nodes=sum(part["nodes"] for part in components.values()))
+    report.update(edges=edges, edges_ok=passed, edges_reason="; ".join(beyond[:2]))
     report.finish("wrong" if problems else "ok", "; ".join(problems))
 
 

@@ -39,9 +39,14 @@ def _count(kind: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "tried": len(rows),
         "twins": sum(bool(row["ours"].get("twin")) for row in rows),
         "ours": sum(row["ours"]["status"] == "ok" for row in rows),
+        "ours_edges": sum(_all_edges(row["ours"]) for row in rows),
         "peer": sum(row["peer"]["status"] == "ok" for row in rows),
         "peer_traced": sum(row["peer"]["status"] in ("ok", "wrong") for row in rows),
     }
+
+
+def _all_edges(outcome: dict[str, Any]) -> bool:
+    return outcome["status"] == "ok" and 0 < outcome.get("edges", 0) == outcome.get("edges_ok")
 
 
 def render(document: dict[str, Any]) -> str:
@@ -54,21 +59,32 @@ def render(document: dict[str, Any]) -> str:
         "Each family stands for its default configuration, shrunk to a twin with random weights. *ok*: every component was"
         " captured, and its outputs are those of the eager model at the shape of the capture and at another one. *peer* is"
         " `transformers.exporters.DynamoExporter` with `dynamic=True` on the same twin, held to the same; *peer traced*"
-        " also counts programs that are wrong at one of the two shapes or refuse it.",
+        " also counts programs that are wrong at one of the two shapes or refuse it. *edges*: further shapes that agree, of"
+        " those tried: batch 1 and 3, one token and many, no past and a long one, left padding, other media, both sides of"
+        " windows, chunks and rotary limits.",
         "",
     ]
     lines += _table(
-        ("kind", "tried", "twins run", "ours ok", "peer ok", "peer traced"),
-        ([c["kind"], c["tried"], c["twins"], c["ours"], c["peer"], c["peer_traced"]] for c in document["summary"]),
+        ("kind", "tried", "twins run", "ours ok", "ours ok at all edges", "peer ok", "peer traced"),
+        (
+            [c["kind"], c["tried"], c["twins"], c["ours"], c["ours_edges"], c["peer"], c["peer_traced"]]
+            for c in document["summary"]
+        ),
     )
     lines += ["", "## Families", ""]
     lines += _table(
-        ("family", "class", "kind", "ours", "components", "nodes", "CPU s", "peak MB", "peer", "peer CPU s"),
+        ("family", "class", "kind", "ours", "edges", "components", "nodes", "CPU s", "peak MB", "peer", "peer CPU s"),
         (_cells(row) for row in document["families"]),
     )
     lines += ["", "## What did not work", ""]
     reasons = list(_reasons(document["families"], "ours"))
     lines += reasons or ["Nothing."]
+    if edges := [
+        f"- **{row['family']}**: {' '.join(row['ours']['edges_reason'].split()).replace('|', '/')}"
+        for row in document["families"]
+        if row["ours"]["status"] == "ok" and row["ours"].get("edges_reason")
+    ]:
+        lines += ["", "## Edges that did not agree", "", *edges]
     if peer := list(_reasons(document["families"], "peer")):
         lines += ["", "## What did not work in the peer", "", *peer]
     return "\n".join(lines) + "\n"
@@ -82,6 +98,7 @@ def _cells(row: dict[str, Any]) -> list[Any]:
         ours.get("class", ""),
         row["kind"],
         ours["status"],
+        f"{ours['edges_ok']} of {ours['edges']}" if "edges" in ours else "",
         components,
         ours.get("nodes", ""),
         ours.get("cpu_seconds", ""),
