@@ -80,18 +80,18 @@ def test_report_counts(tmp_path):
         ("llama", "ours"): {"status": "ok", "twin": True, "components": {"decode": {"nodes": 5}}, "nodes": 5},
         ("llama", "peer"): {"status": "wrong", "reason": "off by | 1"},
         ("mistral", "ours"): {"status": "failed", "reason": "no\nluck"},
-        ("vit", "ours"): {"status": "ok", "twin": True},
+        ("vit", "ours"): {"status": "ok", "twin": True, "edges": 4, "edges_ok": 4, "edges_reason": ""},
         ("vit", "peer"): {"status": "ok"},
     }
     write_report(families, results, {"torch": "1"}, tmp_path)
     document = json.loads((tmp_path / "capture.json").read_text())
     counts = {
-        row["kind"]: (row["tried"], row["twins"], row["ours"], row["peer"], row["peer_traced"])
+        row["kind"]: (row["tried"], row["twins"], row["ours"], row["ours_edges"], row["peer"], row["peer_traced"])
         for row in document["summary"]
     }
-    assert counts == {"causal LM": (2, 1, 1, 0, 1), "vision": (1, 1, 1, 1, 1), "total": (3, 2, 2, 1, 2)}
+    assert counts == {"causal LM": (2, 1, 1, 0, 0, 1), "vision": (1, 1, 1, 1, 1, 1), "total": (3, 2, 2, 1, 1, 2)}
     text = (tmp_path / "capture.md").read_text()
-    assert "| total | 3 | 2 | 2 | 1 | 2 |" in text
+    assert "| total | 3 | 2 | 2 | 1 | 1 | 2 |" in text
     assert "- **mistral** (failed): no luck" in text and "- **llama** (wrong): off by / 1" in text
 
 
