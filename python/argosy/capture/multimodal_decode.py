@@ -12,7 +12,7 @@ from .caches import emptied, full_length_cache
 from .components import Component, Inputs, Shape, call_flags, positions
 from .multimodal_cut import Recording, language_model
 from .multimodal_features import RecordAt
-from .multimodal_merge import nothing_of
+from .multimodal_merge import nothing_of, shape_for
 from .multimodal_swap import replaced
 from .patches.vision import deepstack_by_rows
 
@@ -77,6 +77,7 @@ def decode_component(recording: Recording, extras: list[str], takes: list[str], 
             return forward(**given, **call_flags(forward, use_cache=True, return_dict=True))
 
     def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+        shape = shape_for(model, shape)
         everything = joined(model, shape)
         first = _tokens(everything, 0, max(shape.past, 1))
         by_rows = deepstack_by_rows(model) if everything["inputs_embeds"].is_meta else contextlib.nullcontext()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ def embedding_component(twin: torch.nn.Module, recording: Recording, outputs: li
     needed, dummies = needed_inputs(twin, recording, outputs, samples)
 
     def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+        shape = shape_for(model, shape)
         given = sample_at(model, shape)
         made = record_at(model, shape)
         fields = {name: made.fields.get(name, tensor[:0]) for name, tensor in recording.fields.items()}
@@ -44,6 +46,14 @@ def embedding_component(twin: torch.nn.Module, recording: Recording, outputs: li
     # Text alone, and single tokens as a generated answer has them.
     alone = (Shape(2, 9, 0, 3, media=-1), Shape(1, 1, 0, 0, media=-1), Shape(3, 1, 0, 0, media=-1))
     return Component("embedding", inputs, run, reference, symbols, shapes=alone)
+
+
+def shape_for(model: torch.nn.Module, shape: Shape) -> Shape:
+    """``shape``, with one picture a row for a model without weights: a count of pictures that is read from values is one
+    there, and new tokens have to have media among them to be traced with."""
+    parameter = next(model.parameters())
+    has_values = not parameter.is_meta and type(parameter.data) is torch.Tensor
+    return shape if has_values else replace(shape, media=0)
 
 
 def nothing_of(value: Any, embeddings: torch.Tensor) -> Any:
