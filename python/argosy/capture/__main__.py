@@ -19,6 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--task", help="such as text-generation; by default what the model's class is for")
     parser.add_argument("--shape", help="narrows dims: batch=1,sequence=1..2048")
     parser.add_argument("--prefill", action="store_true", help="also a graph for prompts without a past")
+    parser.add_argument("--attention", choices=("split", "whole"), default="split", help="whole: one op of its own")
     parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
     parser.add_argument("--progress", choices=("text", "json", "off"), default="text")
     parser.add_argument("-o", "--output", type=Path, required=True)
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     config = load_config(options.model, trust_remote_code=options.trust_remote_code)
     report("observing the twin")
     session = open_session(config, options.task, shape=options.shape, prefill=options.prefill)
-    trace_session(session, report)
+    trace_session(session, report, attention=options.attention)
     report("writing")
     write_session(session, options.output, configuration)
     report(

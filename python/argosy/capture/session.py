@@ -49,8 +49,12 @@ def open_session(config, task: str | None = None, *, shape: str | None = None, p
     return session
 
 
-def trace_session(session: Session, report: Callable[[str], None] = lambda text: None) -> None:
-    """Traces every component of the model that ``session.config`` describes, at its full size."""
+def trace_session(
+    session: Session, report: Callable[[str], None] = lambda text: None, *, attention: str = "split"
+) -> None:
+    """Traces every component of the model that ``session.config`` describes, at its full size. With ``attention="whole"``
+    attention is one op of the graphs, where the model's code lets it be chosen."""
+    from .attention import whole_attention
     from .patches import shape_patches, tracing_patches
 
     shape = trace_shape(session.config)
@@ -65,7 +69,7 @@ def trace_session(session: Session, report: Callable[[str], None] = lambda text:
         with weightless.fake_mode(model):
             inputs = {each.name: each.inputs(model, shape) for each in session.components}
     inputs = {name: on_cpu(value) for name, value in inputs.items()}
-    with tracing_patches(model):
+    with tracing_patches(model), whole_attention(model) if attention == "whole" else contextlib.nullcontext():
         for component in session.components:
             report(f"tracing {component.name}")
             traced = trace(model, component, inputs.pop(component.name), session.dims[component.name])
