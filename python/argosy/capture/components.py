@@ -102,9 +102,12 @@ def output_dict(output: Any) -> dict[str, Any]:
 
 
 def call_flags(forward: Callable, **flags: Any) -> dict[str, Any]:
-    """Those of ``flags`` that ``forward`` takes."""
+    """Those of ``flags`` that ``forward`` takes, by name or among further ones that its configuration knows too."""
     known = inspect.signature(forward).parameters
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+    config = getattr(getattr(forward, "__self__", None), "config", None)
+    if config is not None and not hasattr(config, "use_cache"):
+        flags = {name: value for name, value in flags.items() if name != "use_cache" or name in known}
     return {
         name: value
         for name, value in flags.items()

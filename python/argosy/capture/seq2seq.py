@@ -63,7 +63,9 @@ def _encode(model: torch.nn.Module, inputs: Inputs) -> Any:
 def run_encoder(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
     encoded = _encode(model, inputs)
     # A pass of one token makes the decoder fill its cross-attention cache; the rest of that pass is dead code.
-    token = torch.zeros_like(encoded[0][:, :1, 0], dtype=torch.long)
+    # Decoders of audio codes take a row for each codebook.
+    books = getattr(model.config.get_text_config(decoder=True), "num_codebooks", None) or 1
+    token = torch.zeros_like(encoded[0][:, :1, 0], dtype=torch.long).repeat(books, 1)
     mask = {"attention_mask": inputs["attention_mask"]} if "attention_mask" in inputs else {}
     output = _decode(model, forward, {"decoder_input_ids": token, **mask}, encoded, full_length_cache(model))
     cross = getattr(output[CACHE], "cross_attention_cache", None) if CACHE in output else None
@@ -103,15 +105,23 @@ def decoder_inputs(model: torch.nn.Module, shape: Shape, make_inputs: MakeInputs
     inputs, encoded, output = _prefilled(model, shape, max(shape.past, 1), make_inputs)
     state = emptied(output[CACHE]) if shape.past == 0 else output[CACHE]
     tokens = inputs.pop("decoder_input_ids")[:, shape.past :].contiguous()
-    return {"decoder_input_ids": tokens, **inputs, "encoder_hidden_states": encoded[0], CACHE: state}
+    # Some encoders shorten the mask along with the sequence and hand it on.
+    handed = {"encoder_attention_mask": encoded.attention_mask} if _has_mask(encoded) else {}
+    return {"decoder_input_ids": tokens, **inputs, "encoder_hidden_states": encoded[0], **handed, CACHE: state}
+
+
+def _has_mask(encoded: Any) -> bool:
+    return isinstance(getattr(encoded, "attention_mask", None), torch.Tensor)
 
 
 def run_decoder(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
     inputs = dict(inputs)
-    encoded = (inputs.pop("encoder_hidden_states"),)
     from transformers.modeling_outputs import BaseModelOutput
 
-    output = output_dict(_decode(model, forward, inputs, BaseModelOutput(*encoded), inputs.pop(CACHE)))
+    encoded = BaseModelOutput(inputs.pop("encoder_hidden_states"))
+    if "encoder_attention_mask" in inputs:
+        encoded.attention_mask = inputs.pop("encoder_attention_mask")
+    output = output_dict(_decode(model, forward, inputs, encoded, inputs.pop(CACHE)))
     return _decoder_results(output)
 
 
