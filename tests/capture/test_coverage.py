@@ -91,7 +91,7 @@ def test_report_counts(tmp_path):
     }
     assert counts == {"causal LM": (2, 1, 1, 0, 0, 1), "vision": (1, 1, 1, 1, 1, 1), "total": (3, 2, 2, 1, 1, 2)}
     text = (tmp_path / "capture.md").read_text()
-    assert "| total | 3 | 2 | 2 | 1 | 1 | 2 |" in text
+    assert "| total | 3 | 2 | 2 | 1 | 2 | 1 | 2 |" in text
     assert "- **mistral** (failed): no luck" in text and "- **llama** (wrong): off by / 1" in text
 
 

@@ -40,6 +40,7 @@ def _count(kind: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "twins": sum(bool(row["ours"].get("twin")) for row in rows),
         "ours": sum(row["ours"]["status"] == "ok" for row in rows),
         "ours_edges": sum(_all_edges(row["ours"]) for row in rows),
+        "peer_tried": sum(row["peer"]["status"] != "not run" for row in rows),
         "peer": sum(row["peer"]["status"] == "ok" for row in rows),
         "peer_traced": sum(row["peer"]["status"] in ("ok", "wrong") for row in rows),
     }
@@ -65,9 +66,18 @@ def render(document: dict[str, Any]) -> str:
         "",
     ]
     lines += _table(
-        ("kind", "tried", "twins run", "ours ok", "ours ok at all edges", "peer ok", "peer traced"),
+        ("kind", "tried", "twins run", "ours ok", "ours ok at all edges", "peer tried", "peer ok", "peer traced"),
         (
-            [c["kind"], c["tried"], c["twins"], c["ours"], c["ours_edges"], c["peer"], c["peer_traced"]]
+            [
+                c["kind"],
+                c["tried"],
+                c["twins"],
+                c["ours"],
+                c["ours_edges"],
+                c["peer_tried"],
+                c["peer"],
+                c["peer_traced"],
+            ]
             for c in document["summary"]
         ),
     )
