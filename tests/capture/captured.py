@@ -7,6 +7,7 @@ from typing import Any
 
 from argosy.capture.check import Comparison, compare, edge_shapes
 from argosy.capture.components import Shape
+from argosy.capture.configuration import canonical
 from argosy.capture.reader import ReadGraph, read_capture
 from argosy.capture.session import Session, chunk_sizes, open_session, trace_session, write_session
 from argosy.capture.twin import shrink
@@ -23,7 +24,7 @@ def capture(config: Any, folder: Path) -> tuple[Session, dict[str, ReadGraph]]:
     session = open_session(config)
     trace_session(session)
     path = folder / "model.capture"
-    write_session(session, path, config.to_dict())
+    write_session(session, path, canonical(config.to_dict()))
     return session, read_capture(path, session.twin.state_dict())
 
 
