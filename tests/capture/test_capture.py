@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from argosy.capture.configuration import canonical
 from argosy.capture.check import compare, edge_shapes
+from argosy.capture.configuration import canonical
 from argosy.capture.dims import narrowed, observe_dims, parse_shape
 from argosy.capture.reader import read_capture
 from argosy.capture.session import Session, open_session, trace_session, write_session

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from .multimodal_geometry import observed_geometry
-from .multimodal_swap import Reached, replaced, run_until_reached
+from .swap import Reached, replaced, run_until_reached
 from .patches.vision import without_checks
 from .twin.placeholders import everything_counts
 

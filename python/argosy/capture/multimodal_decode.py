@@ -13,7 +13,7 @@ from .components import Component, Inputs, Shape, call_flags, positions
 from .multimodal_cut import Recording, language_model
 from .multimodal_features import RecordAt
 from .multimodal_merge import nothing_of, shape_for
-from .multimodal_swap import replaced
+from .swap import replaced
 from .patches.vision import deepstack_by_rows
 
 CACHE = "past_key_values"

@@ -14,7 +14,7 @@ from .components import Component, Inputs, Shape
 from .multimodal_cut import Recording, bound_arguments, collect
 from .multimodal_geometry import given_geometry, is_geometry, observed_geometry
 from .multimodal_packing import crops_of, packed_rows
-from .multimodal_swap import Reached, replaced, run_until_reached
+from .swap import Reached, replaced, run_until_reached
 from .twin.placeholders import everything_counts
 
 RecordAt = Callable[[torch.nn.Module, Shape], Recording]

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from .multimodal_swap import replaced
+from .swap import replaced
 
 #: Arguments that describe the sizes of media by whole numbers.
 GEOMETRY = ("grid_thw", "image_grid_thw", "video_grid_thw", "image_sizes", "target_sizes", "spatial_shapes", "grid_hws")

@@ -104,7 +104,7 @@ def extra_outputs(model: torch.nn.Module, recording: Recording, samples: Inputs)
     """Arguments of the language model, other than embeddings, that the outer model can't make again from embeddings and
     ``samples``: these the merge has to hand over."""
     from .multimodal_cut import cut_at_language_model
-    from .multimodal_swap import run_until_reached
+    from .swap import run_until_reached
 
     received = tensors_received(recording.received)
     given = {**samples, "inputs_embeds": received["inputs_embeds"]}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 
 from .multimodal_cut import bound_arguments
-from .multimodal_swap import replaced
+from .swap import replaced
 
 _METHOD = "pack_image_features"
 _MARK = "image_newline"

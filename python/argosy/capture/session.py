@@ -39,7 +39,6 @@ def open_session(config, task: str | None = None, *, shape: str | None = None, p
     from .twin.build import narrowed as own_part
 
     limits = parse_shape(shape or "")
-
     twin = build(config, task=task)
     components = find_components(twin, prefill=prefill)
     cls = model_class(config, task)
@@ -138,8 +137,6 @@ def _cache_layout(traced: Traced) -> dict | None:
 
 def versions() -> dict[str, str]:
     import transformers
-
-    from .. import errors  # noqa: F401 - the package itself, without its C++ core
 
     try:
         from .._core import __version__ as own

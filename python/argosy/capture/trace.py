@@ -9,14 +9,16 @@ from __future__ import annotations
 import contextlib
 import inspect
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+
 import torch
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from .components import Component, Inputs
 from .dims import Dims
+from .swap import replaced
 from .structures import flatten, identifier, leaf_name
 
 
@@ -54,7 +56,7 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
 
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
     forward.__signature__ = inspect.Signature([inspect.Parameter(name, kinds) for name in names])
-    with torch.no_grad(), _replaced_forward(model, forward), _without_leftovers(model):
+    with torch.no_grad(), replaced(model, "forward", forward), attributes_kept(model):
         start = time.process_time()
         program = torch.export.export(model, (), tensors, dynamic_shapes=shapes, strict=False)
         seconds = time.process_time() - start
@@ -69,20 +71,7 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
 
 
 @contextlib.contextmanager
-def _replaced_forward(model: torch.nn.Module, forward: Callable) -> Iterator[None]:
-    had = vars(model).get("forward")
-    object.__setattr__(model, "forward", forward)
-    try:
-        yield
-    finally:
-        if had is None:
-            object.__delattr__(model, "forward")
-        else:
-            object.__setattr__(model, "forward", had)
-
-
-@contextlib.contextmanager
-def _without_leftovers(model: torch.nn.Module) -> Iterator[None]:
+def attributes_kept(model: torch.nn.Module) -> Iterator[None]:
     """Modules that keep tensors of a call in attributes would keep fake ones: attributes are as before afterwards."""
     before = [(module, dict(vars(module)), dict(module._buffers)) for module in model.modules()]
     try:

@@ -18,6 +18,7 @@ from torch.export import ExportedProgram
 
 from .companion import companion
 from .symbols import set_ranges, substituted
+from .trace import fixed_size
 
 ALIGNMENT = 64
 PADDING_FIELD = 0x4246
@@ -146,7 +147,7 @@ def interface(graph: GraphEntry) -> dict:
     def describe(name: str, value: Any, names: dict[int, str]) -> dict:
         if not isinstance(value, torch.Tensor):
             return {"name": name, "dtype": type(value).__name__, "dims": []}
-        fixed = [size.node.maybe_as_int() if isinstance(size, torch.SymInt) else size for size in value.shape]
+        fixed = [fixed_size(size) for size in value.shape]
         dims = [names.get(i) if size is None else size for i, size in enumerate(fixed)]
         return {"name": name, "dtype": DTYPES[value.dtype][0], "dims": dims}
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from ..capture.swap import replaced
+from ..capture.trace import attributes_kept
 from ..observer.calls import copy_value
 from ..observer.shapes import map_tensors
 from ..patching import apply_patches, patched
@@ -51,7 +53,7 @@ class DynamoExporter(HfExporter):
             apply_patches("dynamo"),
             _settings(model, flags),
             _plain_signature(model, list(inputs)),
-            _attributes_kept(model),
+            attributes_kept(model),
         ):
             return torch.export.export(
                 model,
@@ -91,26 +93,5 @@ def _plain_signature(model: torch.nn.Module, names: list[str]) -> Iterator[None]
         forward.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])  # type: ignore[attr-defined]
         return forward
 
-    had = vars(model).get("forward")
-    vars(model)["forward"] = factory(model.forward)
-    try:
+    with replaced(model, "forward", factory(model.forward)):
         yield
-    finally:
-        if had is None:
-            del vars(model)["forward"]
-        else:
-            vars(model)["forward"] = had
-
-
-@contextmanager
-def _attributes_kept(model: torch.nn.Module) -> Iterator[None]:
-    """Attributes and buffers that a forward sets would hold tensors of the trace: they are put back afterwards."""
-    before = [(module, dict(vars(module)), dict(module._buffers)) for module in model.modules()]
-    try:
-        yield
-    finally:
-        for module, attributes, buffers in before:
-            vars(module).clear()
-            vars(module).update(attributes)
-            module._buffers.clear()
-            module._buffers.update(buffers)
