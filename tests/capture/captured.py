@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+
+import argosy
 
 from argosy.capture.check import Comparison, compare, edge_shapes
 from argosy.capture.components import Shape
@@ -65,3 +70,11 @@ def _root(node: Any) -> Any:
             break
         node = node.args[0]
     return node
+
+
+def run_python(*arguments: str) -> str:
+    """What a Python process of its own prints. It has the package from where this one has it, installed or not."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(argosy.__file__).parents[1])}
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

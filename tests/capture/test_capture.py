@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from argosy.capture.dims import narrowed, observe_dims, parse_shape
 from argosy.capture.reader import read_capture
 from argosy.capture.session import Session, open_session, trace_session, write_session
 from argosy.errors import ExportError
+from captured import run_python
 
 #: One of each kind of structure; the full list is a command (python -m argosy.coverage capture).
 FAMILIES = {
@@ -132,8 +132,7 @@ def test_the_same_configuration_gives_the_same_bytes(tmp_path: Path) -> None:
 
     shrink(LlamaConfig(architectures=["LlamaForCausalLM"])).save_pretrained(tmp_path)
     for name in ("a.capture", "b.capture"):
-        command = [sys.executable, "-m", "argosy.capture", "--model", str(tmp_path), "-o", str(tmp_path / name)]
-        subprocess.run(command, check=True, capture_output=True)
+        run_python("-m", "argosy.capture", "--model", str(tmp_path), "-o", str(tmp_path / name))
     assert (tmp_path / "a.capture").read_bytes() == (tmp_path / "b.capture").read_bytes()
     assert not list(tmp_path.glob("*.part"))
 

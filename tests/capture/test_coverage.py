@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-import argosy
 from argosy import ExportError
 from argosy.coverage.families import KINDS, read_families
 from argosy.coverage.report import write_report
+from captured import run_python
 
 
 SCRIPT = """
@@ -40,16 +36,8 @@ print(json.dumps(outcomes))
 """
 
 
-def python(*arguments: str) -> str:
-    """A process of its own: one that has used torch must not be forked."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(argosy.__file__).parents[1])}
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_processes_end_at_their_limits(tmp_path):
-    outcomes = json.loads(python("-c", SCRIPT, str(tmp_path)))
+    outcomes = json.loads(run_python("-c", SCRIPT, str(tmp_path)))
     assert {name: outcome["status"] for name, outcome in outcomes.items()} == {
         "fine": "ok",
         "crash": "crash",
@@ -99,7 +87,7 @@ def test_command(tmp_path):
     """One family through both tools; a second run with --resume starts no process."""
     command = ["-m", "argosy.coverage", "capture", "--only", "vit"]
     command += ["--work", str(tmp_path / "work"), "--output", str(tmp_path / "out")]
-    assert "[2/2] vit peer: " in python(*command)
+    assert "[2/2] vit peer: " in run_python(*command)
     document = json.loads((tmp_path / "out/capture.json").read_text())
     (row,) = document["families"]
     assert row["ours"]["status"] == "ok", row["ours"]
@@ -110,5 +98,5 @@ def test_command(tmp_path):
     assert len(journal.read_text().splitlines()) == 2
     with journal.open("a") as file:
         file.write('{"family": "vit", "to')
-    assert python(*command, "--resume").startswith("1 of 1 families captured")
+    assert run_python(*command, "--resume").startswith("1 of 1 families captured")
     assert json.loads((tmp_path / "out/capture.json").read_text()) == document
