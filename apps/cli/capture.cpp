@@ -1,8 +1,8 @@
 #include "base/text.h"
 #include "commands.h"
 #include "driver/cache_contents.h"
-#include "driver/model_folder.h"
 #include "io/output.h"
+#include "model_source.h"
 #include "python.h"
 
 namespace argosy::cli {
@@ -24,11 +24,11 @@ Status capture(const CaptureOptions& options, const Environment& environment, Te
   PythonWork work;
   work.kind = CacheKind::kCapture;
   work.renew = options.recapture;
-  ARGOSY_TRY(work.request.model, model_folder(options.model, environment.hub_cache));
+  ARGOSY_TRY(work.request.model, obtain_model(options.source, ModelParts::kConfiguration, environment, terminal));
   work.request.task = options.task;
   work.request.shape = options.shape;
   work.request.prefill = options.prefill;
-  work.request.trust_remote_code = options.trust_remote_code;
+  work.request.trust_remote_code = options.source.trust_remote_code;
   ARGOSY_TRY(work.key, capture_key(work.request));
   ARGOSY_TRY(Obtained obtained, obtain_by_python(work, environment, terminal));
   ARGOSY_TRY(CacheDescription description, describe(obtained.entry));

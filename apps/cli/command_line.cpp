@@ -62,16 +62,22 @@ void add_replay(CLI::App& app, ReplayOptions& options) {
   command->add_option("folder", options.folder, "The .repro folder")->required();
 }
 
+/// What every command has that takes a model.
+void add_model(CLI::App& command, ModelOptions& options, const std::string& what) {
+  command.add_option("--model", options.model, what)->required();
+  command.add_option("--revision", options.revision, "Of ORG/NAME: a branch, a tag or a commit (default: main)");
+  command.add_flag("--offline", options.offline, "Download nothing: the Hub's cache has it, or it is an error");
+  command.add_flag("--trust-remote-code", options.trust_remote_code, "Run code that comes with the model");
+}
+
 void add_capture(CLI::App& app, CaptureOptions& options) {
   CLI::App* command =
       app.add_subcommand("capture", "Capture a model's graphs: from the cache, else by python -m argosy.capture");
-  command->add_option("--model", options.model, "The model's folder (config.json is enough), or ORG/NAME if downloaded")
-      ->required();
+  add_model(*command, options.source, "The model's folder (config.json is enough), or ORG/NAME of the Hub");
   command->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
   command->add_option("--shape", options.shape, "Narrows dims: batch=1,sequence=1..2048");
   command->add_flag("--prefill", options.prefill, "Also a graph for prompts without a past");
   command->add_flag("--recapture", options.recapture, "Capture anew, whatever the cache has");
-  command->add_flag("--trust-remote-code", options.trust_remote_code, "Run code that comes with the model");
   command->add_option("-o,--output", options.output, "The .capture file to write")->required();
 }
 
@@ -97,14 +103,13 @@ void add_cache(CLI::App& app, CacheOptions& options) {
 
 void add_weights(CLI::App& app, WeightsOptions& options) {
   CLI::App* command = app.add_subcommand("weights", "Write a model's weights under the model's own names");
-  command->add_option("--model", options.model, "The checkpoint: a folder, an index or a .safetensors file")
-      ->required();
+  add_model(*command, options.source,
+            "The model's folder, or ORG/NAME; with --plan also an index or a .safetensors file");
   command->add_option("--plan", options.plan,
                       "How weights come from the checkpoint (default: the cache's, else by Python)");
   command->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
   command->add_option("--dtype", options.dtype, "auto (default: the configuration's), float32, float16 or bfloat16");
   command->add_flag("--replan", options.replan, "Plan anew, whatever the cache has");
-  command->add_flag("--trust-remote-code", options.trust_remote_code, "Run code that comes with the model");
   command->add_option("-o,--output", options.output, "The .safetensors file to write")->required();
 }
 

@@ -1,4 +1,6 @@
+#include <cctype>
 #include <cstdlib>
+#include <string>
 
 #include "options.h"
 
@@ -11,6 +13,19 @@ std::filesystem::path variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+/// A variable of the Hub's, which takes ~ for the home folder as huggingface_hub does.
+std::filesystem::path hub_variable(const char* name) {
+  std::string value = variable(name).native();
+  return value.starts_with("~/") ? variable("HOME") / value.substr(2) : std::filesystem::path(value);
+}
+
+/// As huggingface_hub reads its switches.
+bool is_on(const char* name) {
+  std::string value = variable(name).native();
+  for (char& c : value) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return value == "1" || value == "ON" || value == "YES" || value == "TRUE";
+}
+
 }  // namespace
 
 Environment read_environment() {
@@ -21,11 +36,12 @@ Environment read_environment() {
   environment.cache = variable("ARGOSY_CACHE");
   if (environment.cache.empty()) environment.cache = base / "argosy";
   environment.python = variable("ARGOSY_PYTHON");
-  environment.hub_cache = variable("HF_HUB_CACHE");
+  environment.hub_cache = hub_variable("HF_HUB_CACHE");
   if (environment.hub_cache.empty()) {
-    std::filesystem::path home = variable("HF_HOME");
+    std::filesystem::path home = hub_variable("HF_HOME");
     environment.hub_cache = (home.empty() ? base / "huggingface" : home) / "hub";
   }
+  environment.offline = is_on(variable("HF_HUB_OFFLINE").empty() ? "TRANSFORMERS_OFFLINE" : "HF_HUB_OFFLINE");
   environment.schemas = variable("ARGOSY_SCHEMAS");
   if (environment.schemas.empty()) environment.schemas = environment.cache / "op_schemas.txt";
   return environment;

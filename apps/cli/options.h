@@ -23,6 +23,7 @@ struct Environment {
   std::filesystem::path schemas;    // ARGOSY_SCHEMAS, else op_schemas.txt in the cache; may not exist
   std::filesystem::path python;     // ARGOSY_PYTHON; empty: none is named
   std::filesystem::path hub_cache;  // HF_HUB_CACHE, else hub in HF_HOME, else the platform's; may not exist
+  bool offline = false;             // HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE: nothing is to be downloaded
 };
 Environment read_environment();
 
@@ -55,14 +56,21 @@ struct ReplayOptions {
   std::string folder;
 };
 
+/// How a command line names a model; model_source.h makes a folder of it.
+struct ModelOptions {
+  std::string model;     // a folder, or ORG/NAME of the Hub
+  std::string revision;  // of ORG/NAME: a branch, a tag or a commit; empty: main
+  bool offline = false;  // download nothing
+  bool trust_remote_code = false;
+};
+
 struct CaptureOptions {
-  std::string model;
+  ModelOptions source;
   std::string task;
   std::string shape;
   std::string output;
   bool prefill = false;
   bool recapture = false;
-  bool trust_remote_code = false;
 };
 
 enum class CacheAction : uint8_t { kList, kPrune, kImport, kExport };
@@ -77,13 +85,12 @@ struct CacheOptions {
 };
 
 struct WeightsOptions {
-  std::string model;  // with a plan: a folder, an index or a .safetensors file
-  std::string plan;   // empty: from the cache, or made by Python
+  ModelOptions source;  // with a plan also an index or a .safetensors file
+  std::string plan;     // empty: from the cache, or made by Python
   std::string task;
   std::string dtype = "auto";
   std::string output;
   bool replan = false;
-  bool trust_remote_code = false;
 };
 
 struct DoctorOptions {

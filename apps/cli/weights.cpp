@@ -1,37 +1,39 @@
 #include "base/text.h"
 #include "commands.h"
-#include "driver/model_folder.h"
 #include "driver/write_weights.h"
+#include "model_source.h"
 #include "python.h"
 
 namespace argosy::cli {
 namespace {
 
-Result<WeightPlan> plan_for(const WeightsOptions& options, const Checkpoint& checkpoint, const Environment& environment,
-                            Terminal& terminal) {
+Result<WeightPlan> plan_for(const WeightsOptions& options, const std::filesystem::path& model,
+                            const Checkpoint& checkpoint, const Environment& environment, Terminal& terminal) {
   if (!options.plan.empty()) return WeightPlan::read(options.plan);
   PythonWork work;
   work.kind = CacheKind::kWeightPlan;
   work.renew = options.replan;
   work.dtype = options.dtype;
-  ARGOSY_TRY(work.request.model, model_folder(options.model, environment.hub_cache));
+  work.request.model = model;
   work.request.task = options.task;
-  work.request.trust_remote_code = options.trust_remote_code;
+  work.request.trust_remote_code = options.source.trust_remote_code;
   ARGOSY_TRY(work.key, weight_plan_key(work.request, options.dtype, checkpoint));
   ARGOSY_TRY(Obtained obtained, obtain_by_python(work, environment, terminal));
   return WeightPlan::read(obtained.entry.path);
 }
 
 /// With a plan at hand the checkpoint may be any that it fits; without one its folder has the configuration too.
-Result<Checkpoint> open_checkpoint(const WeightsOptions& options, const Environment& environment) {
-  if (!options.plan.empty()) return Checkpoint::open(options.model);
-  ARGOSY_TRY(std::filesystem::path folder, model_folder(options.model, environment.hub_cache));
-  return Checkpoint::open(folder);
+Result<std::filesystem::path> find_checkpoint(const WeightsOptions& options, const Environment& environment,
+                                              Terminal& terminal) {
+  std::error_code ignored;
+  if (!options.plan.empty() && std::filesystem::exists(options.source.model, ignored)) return options.source.model;
+  return obtain_model(options.source, ModelParts::kWeights, environment, terminal);
 }
 
 Status weights(const WeightsOptions& options, const Environment& environment, Terminal& terminal) {
-  ARGOSY_TRY(Checkpoint checkpoint, open_checkpoint(options, environment));
-  ARGOSY_TRY(WeightPlan plan, plan_for(options, checkpoint, environment, terminal));
+  ARGOSY_TRY(std::filesystem::path model, find_checkpoint(options, environment, terminal));
+  ARGOSY_TRY(Checkpoint checkpoint, Checkpoint::open(model));
+  ARGOSY_TRY(WeightPlan plan, plan_for(options, model, checkpoint, environment, terminal));
   if (!plan.unexpected().empty()) {
     terminal.log(LogLevel::kInfo, format("{} of the checkpoint's tensors are not used, {} among them",
                                          plan.unexpected().size(), argosy::quoted(plan.unexpected()[0])));
