@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ..capture.structures import identifier
+from ..check.compare import difference
 from ..errors import ExportError
 from .alignment import Alignment
 from .calls import Call, copy_value, named_tensors, output_tensors
@@ -51,38 +52,11 @@ def check_calls(
 def compare(
     expected: dict[str, torch.Tensor], actual: dict[str, torch.Tensor], atol: float, rtol: float
 ) -> dict[str, Any]:
-    """The largest difference over all outputs, absolute and relative, and the share of elements above 0.1 and 0.01.
-
-    Outputs are paired by their order. The relative difference is taken against ``max(|expected|, atol / rtol)``, so that
-    values near zero are judged by `atol` alone.
-    """
-    if len(expected) != len(actual):
-        text = f"{len(actual)} outputs ({', '.join(actual)}) instead of {len(expected)} ({', '.join(expected)})"
-        return {"ok": False, "error": text}
-    largest, relative, above, elements = 0.0, 0.0, [0, 0], 0
-    floor = atol / rtol if rtol > 0 else 1e-12
-    for (name, want), have in zip(expected.items(), actual.values(), strict=True):
-        if want.shape != have.shape:
-            return {"ok": False, "error": f"{name} has shape {tuple(have.shape)} instead of {tuple(want.shape)}"}
-        want, have = want.detach().cpu().double(), have.detach().cpu().double()
-        difference = (want - have).abs()
-        # Equal infinities and two NaNs agree; a NaN on one side only is as wrong as can be.
-        difference[(want == have) | (want.isnan() & have.isnan())] = 0.0
-        difference = difference.nan_to_num(nan=float("inf"), posinf=float("inf"))
-        if difference.numel():
-            largest = max(largest, difference.max().item())
-            scale = want.abs().nan_to_num(nan=0.0, posinf=0.0).clamp_min(floor)
-            relative = max(relative, (difference / scale).max().item())
-            above[0] += int((difference > 0.1).sum())
-            above[1] += int((difference > 0.01).sum())
-            elements += difference.numel()
-    return {
-        "ok": largest <= atol and relative <= rtol,
-        "abs": largest,
-        "rel": relative,
-        ">0.1": above[0] / max(elements, 1),
-        ">0.01": above[1] / max(elements, 1),
-    }
+    """The columns of a row. Outputs are paired by their order; values below ``atol / rtol`` are judged by `atol` alone."""
+    found = difference(expected, actual, by_order=True, floor=atol / rtol if rtol > 0 else 1e-12)
+    if found.error:
+        return {"ok": False, "error": found.error}
+    return {"ok": found.abs <= atol and found.rel <= rtol, **found.columns()}
 
 
 def make_runner(program: Any, alignment: Alignment) -> Runner:

@@ -1,0 +1,96 @@
+"""Compares an exported program with the eager model.
+
+    python -m argosy.check EXPORT --against DIR     what was exported, with the checkpoint that it was exported from
+    python -m argosy.check --twin DIR               whether models of this configuration are exported right, on a twin
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+
+from ..errors import ExportError
+
+WRONG = 3
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m argosy.check", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("export", nargs="?", type=Path, help="a file or folder that argosy export wrote")
+    parser.add_argument("--against", type=Path, help="folder of the model that was exported")
+    parser.add_argument("--calls", default="edge,observed,greedy", help="which ones (default: all three)")
+    parser.add_argument("--twin", type=Path, help="folder of a model; only config.json is read")
+    parser.add_argument("--engine", default=None, help="pt2; by default what the file's name says")
+    parser.add_argument("--program", default="argosy", help="the argosy program that exports the twin")
+    parser.add_argument("--task", help="of the twin, as export was given it")
+    parser.add_argument("--shape", help="likewise")
+    parser.add_argument("--prefill", action="store_true", help="likewise")
+    parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
+    parser.add_argument("--json", action="store_true", help="the table as one JSON object")
+    parser.add_argument("--progress", choices=("text", "json", "off"), default="text")
+    parser.add_argument("-o", "--output", type=Path, help="also write the JSON object to this file")
+    options = parser.parse_args(arguments)
+    if (options.twin is None) == (options.export is None) or (options.export is None) != (options.against is None):
+        parser.error("give an export and --against, or --twin")
+    unknown = set(options.calls.split(",")) - {"edge", "observed", "greedy"}
+    if unknown:
+        parser.error(f"--calls: {', '.join(sorted(unknown))} is none of edge, observed, greedy")
+    try:
+        return run(options)
+    except ExportError as error:
+        print(f"error[{error.code}]: {error}", file=sys.stderr)
+        if error.hint:
+            print(f"  hint: {error.hint}", file=sys.stderr)
+        return 1
+
+
+def run(options: argparse.Namespace) -> int:
+    def report(text: str) -> None:
+        if options.progress == "json":
+            print(json.dumps({"stage": text}), file=sys.stderr, flush=True)
+        elif options.progress == "text":
+            print(text, file=sys.stderr, flush=True)
+
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    warnings.filterwarnings("ignore")
+    report("loading torch and transformers")
+    from transformers.utils import logging
+
+    from .checks import TwinRequest, check_export, check_twin
+    from .rows import table_text
+
+    logging.disable_progress_bar()
+    if options.twin is not None:
+        request = TwinRequest(options.twin, options.engine or "pt2", options.task, options.shape, options.prefill,
+                              options.trust_remote_code, options.program)  # fmt: skip
+        checked = check_twin(request, report)
+    else:
+        checked = check_export(options.export, options.against, engine=options.engine,
+                               calls=tuple(options.calls.split(",")), trust_remote_code=options.trust_remote_code,
+                               report=report)  # fmt: skip
+    text = json.dumps(checked.document(), indent=1) + "\n"
+    if options.output is not None:
+        options.output.write_text(text)
+    if options.json:
+        print(text, end="")
+    else:
+        print(table_text(checked.rows), end="")
+        wrong = sum(row.ok is False for row in checked.rows)
+        print(f"{checked.model_class} in {checked.engine}: "
+              + (f"{wrong} of {len(checked.rows)} calls are wrong" if wrong else
+                 f"{len(checked.rows)} calls, none wrong" if checked.ok else "no call could be made")
+              + f" (tolerance {checked.tolerance:g})")  # fmt: skip
+    return 0 if checked.ok else WRONG if checked.rows else 1
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # torch may crash while it frees fake tensors at exit

@@ -1,0 +1,224 @@
+"""The two checks: of a configuration, on a twin; of an export, on its own weights."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..capture.check import edge_shapes
+from ..capture.components import Component, Shape
+from ..errors import ExportError
+from .calls import ExpectedCall, expected_call
+from .engines import ENGINES, EngineProcess, Export, find_export
+from .greedy import ExpectedTokens, expected_tokens, run_tokens
+from .interface import fits, promised_shapes
+from .observed import observed_calls
+from .rows import Row, run_call
+
+Report = Callable[[str], None]
+CALLS = ("edge", "observed", "greedy")
+
+
+@dataclass
+class Checked:
+    """What a check found."""
+
+    kind: str
+    engine: str
+    model_class: str
+    task: str
+    tolerance: float
+    rows: list[Row] = field(default_factory=list)
+    cpu_seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """At least one call was made, and none was wrong."""
+        return any(row.ok for row in self.rows) and not any(row.ok is False for row in self.rows)
+
+    def document(self) -> dict[str, Any]:
+        from ..capture.session import versions
+
+        return {
+            "format": "argosy-check",
+            "version": 1,
+            "kind": self.kind,
+            "engine": self.engine,
+            "versions": versions(),
+            "model_class": self.model_class,
+            "task": self.task,
+            "ok": self.ok,
+            "tolerance": self.tolerance,
+            "cpu_seconds": round(self.cpu_seconds, 2),
+            "rows": [row.columns() for row in self.rows],
+        }
+
+
+@dataclass
+class TwinRequest:
+    """What is exported, as ``argosy export`` is asked for it."""
+
+    model: Path
+    engine: str = "pt2"
+    task: str | None = None
+    shape: str | None = None
+    prefill: bool = False
+    trust_remote_code: bool = False
+    #: the command-line program that exports the twin
+    program: str = "argosy"
+
+
+def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Checked:
+    """Builds the twin of a configuration, exports it as the real one is exported, and compares all components."""
+    from ..capture.configuration import canonical, load_config
+    from ..capture.session import open_session, shape_limits, trace_session, write_session
+    from ..capture.twin import shrink
+    from ..capture.weight_plan import make_weight_plan, write_weight_plan
+
+    start = _cpu_seconds()
+    report("building the twin")
+    config = shrink(load_config(request.model, trust_remote_code=request.trust_remote_code))
+    session = open_session(config, request.task, shape=request.shape, prefill=request.prefill)
+    trace_session(session, report)
+    with tempfile.TemporaryDirectory(prefix="argosy-twin-") as name:
+        folder = Path(name)
+        model = folder / "twin"
+        model.mkdir()
+        _save(session.twin, model, request)
+        write_session(session, folder / "twin.capture", canonical(session.config.to_dict()))
+        plan = make_weight_plan(model, task=request.task, trust_remote_code=request.trust_remote_code)
+        write_weight_plan(plan, folder / "plan.json")
+        report("exporting the twin")
+        engine = ENGINES[request.engine]
+        output = folder / f"export{engine.suffix}"
+        _export(request, folder, model, output)
+        export = find_export(output)
+        report("comparing")
+        limits = shape_limits(session)
+        shapes = {each.name: edge_shapes(each, limits) for each in session.components}
+        calls = edge_calls(session.twin, session.components, export, shapes, independent=True)
+        calls += observed_calls(session.twin, session.components, export.manifest)
+        tokens = expected_tokens(session.twin, session.components, count=1)
+        checked = Checked("twin", engine.name, session.model_class.__name__, session.task, engine.twin_tolerance)
+        _run(checked, export, calls, tokens)
+    checked.cpu_seconds = _cpu_seconds() - start
+    return checked
+
+
+def check_export(
+    path: Path, against: Path, *, engine: str | None = None, calls: tuple[str, ...] = CALLS,
+    trust_remote_code: bool = False, report: Report = lambda text: None,
+) -> Checked:  # fmt: skip
+    """Compares an export with the checkpoint in ``against``. The eager model is gone before the export is opened, so that
+    memory holds the weights once."""
+    from ..capture.configuration import load_config
+    from ..capture.session import open_session
+    from ..capture.twin import model_class
+
+    start = _cpu_seconds()
+    export = find_export(path, engine)
+    task = export.manifest.get("task") or None
+    report("loading the checkpoint")
+    config = load_config(against, trust_remote_code=trust_remote_code)
+    cls = model_class(config, task)
+    if cls.__name__ != export.manifest["model_class"]:
+        raise ExportError(
+            f"{path} is a {export.manifest['model_class']}, {against} is a {cls.__name__}",
+            code="invalid-input",
+            hint="give the model that was exported",
+        )
+    prefill = "prefill" in export.interfaces
+    components = open_session(config, task, prefill=prefill).components
+    model = _load(cls, against, export.dtype, trust_remote_code)
+    tolerance = export.engine.tolerance(export.dtype)
+    checked = Checked("full", export.engine.name, cls.__name__, task or "", tolerance)
+    report("running the eager model")
+    expected: list[ExpectedCall] = []
+    if "edge" in calls:
+        shapes = {component.name: real_shapes(component) for component in components}
+        expected += edge_calls(model, components, export, shapes, independent=False)
+    if "observed" in calls:
+        expected += observed_calls(model, components, export.manifest)
+    tokens = expected_tokens(model, components, against) if "greedy" in calls else []
+    del model
+    gc.collect()
+    report("running the export")
+    _run(checked, export, expected, tokens)
+    checked.cpu_seconds = _cpu_seconds() - start
+    return checked
+
+
+def real_shapes(component: Component) -> list[Shape]:
+    """A few, since each costs a run of the whole model: the twin has been through all edges."""
+    if component.cache is None:
+        return [Shape(2, 19, 7, 3), Shape(1, 13, 1, 0, media=1)]
+    return [Shape(2, 7, 9, 3), Shape(1, 6, 0, 0), Shape(1, 1, 12, 0)]
+
+
+def edge_calls(
+    model: torch.nn.Module, components: list[Component], export: Export, shapes: dict[str, list[Shape]], *, independent: bool
+) -> list[ExpectedCall]:
+    """Calls of every component at those of ``shapes`` that the export is for."""
+    calls = []
+    for component in components:
+        interface = export.interfaces.get(component.name)
+        if interface is None:
+            raise ExportError(f"the export has no {component.name}", code="invalid-input", hint="export it again")
+        made = [expected_call(component, model, shape, independent=independent)
+                for shape in promised_shapes(component, shapes[component.name], interface)]  # fmt: skip
+        calls += [call for call in made if fits(call.inputs, interface)]
+    return calls
+
+
+def _run(checked: Checked, export: Export, calls: list[ExpectedCall], tokens: list[ExpectedTokens]) -> None:
+    with EngineProcess(export) as engine:
+        checked.rows += [run_call(engine, call, checked.tolerance) for call in calls]
+        checked.rows += [run_tokens(engine, export.manifest, each, checked.tolerance) for each in tokens]
+
+
+def _load(cls: type, folder: Path, dtype: str, trust_remote_code: bool) -> torch.nn.Module:
+    try:
+        model = cls.from_pretrained(folder, dtype=getattr(torch, dtype), local_files_only=True,
+                                    trust_remote_code=trust_remote_code)  # fmt: skip
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ExportError(f"{folder} cannot be loaded: {error}", code="not-found",
+                          hint="give a folder with config.json and safetensors weights") from error  # fmt: skip
+    return model.eval()
+
+
+def _save(twin: torch.nn.Module, folder: Path, request: TwinRequest) -> None:
+    twin.save_pretrained(folder)
+    if request.trust_remote_code:
+        for file in request.model.glob("*.py"):
+            shutil.copy(file, folder)
+
+
+def _export(request: TwinRequest, folder: Path, model: Path, output: Path) -> None:
+    program = shutil.which(request.program) or request.program
+    command = [program, "export", request.engine, "--check", "off", "--model", str(model),
+               "--capture", str(folder / "twin.capture"), "--plan", str(folder / "plan.json"), "-o", str(output)]  # fmt: skip
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        raise ExportError(f"{program} cannot be started: {error}", code="not-found",
+                          hint="name the argosy program by --program") from error  # fmt: skip
+    if done.returncode != 0:
+        last = "\n".join(done.stderr.strip().splitlines()[-8:])
+        raise ExportError(f"the twin was not exported: {program} ended with {done.returncode}\n{last}", code="engine-failed")
+
+
+def _cpu_seconds() -> float:
+    """Of this process and those that it waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+

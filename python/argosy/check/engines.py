@@ -1,0 +1,159 @@
+"""The engines that run exports. One is a row of ``ENGINES``: which files it opens, how, and how exact it is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from ..errors import ExportError
+from . import worker
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A row. What opens a file is the function of the same name in ``worker.OPENERS``."""
+
+    name: str
+    #: of the files that it opens
+    suffix: str
+    #: what a file says of itself, and the dtype of its weights; neither loads it
+    manifest: Callable[[str], dict[str, Any]]
+    dtype: Callable[[str], str]
+    #: largest difference that is no mistake, against max(1, the largest expected value); for twins
+    twin_tolerance: float = 1e-5
+    #: the same for real weights, by their dtype
+    tolerances: Mapping[str, float] = field(
+        default_factory=lambda: {"float64": 1e-6, "float32": 1e-4, "float16": 5e-3, "bfloat16": 4e-2}
+    )
+
+    def tolerance(self, dtype: str) -> float:
+        return self.tolerances.get(dtype, max(self.tolerances.values()))
+
+
+ENGINES = {engine.name: engine for engine in (Engine("pt2", ".pt2", worker.read_manifest, worker.dtype_of_pt2),)}
+
+
+@dataclass(frozen=True)
+class Export:
+    """What ``argosy export`` wrote: a file, or a folder with one for each component."""
+
+    engine: Engine
+    files: tuple[Path, ...]
+    #: of the whole export: components with their interfaces, wiring, model class, task
+    manifest: dict[str, Any]
+
+    @property
+    def dtype(self) -> str:
+        """That of the weights of the largest file."""
+        return self.engine.dtype(str(max(self.files, key=lambda file: file.stat().st_size)))
+
+    @property
+    def interfaces(self) -> dict[str, dict[str, Any]]:
+        return {component["name"]: component for component in self.manifest["components"]}
+
+
+def find_export(path: str | Path, engine: str | None = None) -> Export:
+    """``engine`` says what a file is whose name does not (one that is not finished yet)."""
+    path = Path(path)
+    for row in ENGINES.values():
+        files = sorted(path.glob(f"*{row.suffix}")) if path.is_dir() else [path]
+        if path.exists() and files and (row.name == engine or files[0].suffix == row.suffix):
+            return Export(row, tuple(files), _manifest(row, files))
+    known = ", ".join(row.suffix for row in ENGINES.values())
+    what = f"{path} {'holds' if path.is_dir() else 'is'} nothing that can be run" if path.exists() else f"there is no {path}"
+    raise ExportError(what, code="not-found", hint=f"give what argosy export wrote: a file or folder of {known}")
+
+
+def _manifest(engine: Engine, files: list[Path]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    components: dict[str, dict[str, Any]] = {}
+    for file in files:
+        try:
+            manifest = engine.manifest(str(file))
+        except Exception as error:
+            raise ExportError(f"{file} cannot be read: {error}", code="corrupt-file", hint="export it again") from error
+        merged = {**manifest, **merged}
+        components.update({each["name"]: each for each in manifest["components"]})
+    return {**merged, "components": list(components.values())}
+
+
+class EngineProcess:
+    """Runs an export in a process of its own, without transformers and argosy. To be used in a with block."""
+
+    def __init__(self, export: Export) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="argosy-check-")
+        self._errors = open(Path(self._folder.name) / "errors.txt", "w+")
+        files = [self._named(file, export.engine.suffix) for file in export.files]
+        self._process = subprocess.Popen(
+            [sys.executable, worker.__file__, export.engine.name, *map(str, files)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+        try:
+            self.components: list[str] = self._answer()["components"]
+        except BaseException:
+            self.close()
+            raise
+
+    def _named(self, file: Path, suffix: str) -> Path:
+        """``file`` under a name that engines know it by."""
+        if file.suffix == suffix:
+            return file.absolute()
+        link = Path(self._folder.name) / f"export{suffix}"
+        link.symlink_to(file.absolute())
+        return link
+
+    def call(self, component: str, inputs: Mapping[str, torch.Tensor]) -> tuple[dict[str, torch.Tensor], float]:
+        """Flat outputs and the seconds that the engine took. What the engine refuses is a ``RuntimeError``."""
+        given, made = (Path(self._folder.name) / name for name in ("inputs.pt", "outputs.pt"))
+        torch.save({name: tensor.detach().contiguous() for name, tensor in inputs.items()}, given)
+        assert self._process.stdin is not None
+        self._process.stdin.write(
+            json.dumps({"component": component, "inputs": str(given), "outputs": str(made)}) + "\n"
+        )
+        self._process.stdin.flush()
+        answer = self._answer()
+        return torch.load(made, weights_only=True), answer["seconds"]
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self._errors.seek(0)
+            said = self._errors.read().strip().splitlines()
+            raise ExportError(
+                f"the engine's process ended{': ' + said[-1] if said else ''}",
+                code="engine-failed",
+                hint="see that the export loads in a fresh process",
+            )
+        answer = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer
+
+    def close(self) -> None:
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        self._process.wait()
+        self._errors.close()
+        self._folder.cleanup()
+
+    def __enter__(self) -> EngineProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
