@@ -12,6 +12,7 @@ import torch
 
 from ..capture.components import Component, Shape
 from ..capture.structures import identifier
+from ..capture.swap import replaced
 from .calls import error_line
 from .engines import EngineProcess
 from .interface import complete, next_states, wired
@@ -84,7 +85,9 @@ def _generated(model: torch.nn.Module, prompt: dict[str, torch.Tensor], componen
             given = dict(prompt)
             if "input_ids" in given and "attention_mask" not in given:
                 given["attention_mask"] = torch.ones_like(given["input_ids"])
-            made = model.generate(**given, generation_config=settings)
+            # In place of the model's own, which would fill what is None here.
+            with replaced(model, "generation_config", settings):
+                made = model.generate(**given)
         steps = torch.stack([step[0].float() for step in made.logits])
         tokens = made.sequences[:, -len(made.logits) :]
         first = int(made.sequences[0, 0])
