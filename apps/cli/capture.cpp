@@ -21,15 +21,15 @@ Status copy(const CacheEntry& entry, const std::filesystem::path& output) {
 }
 
 Status capture(const CaptureOptions& options, const Environment& environment, Terminal& terminal) {
-  PythonWork work;
-  work.kind = CacheKind::kCapture;
+  CaptureRequest request;
+  ARGOSY_TRY(request.model, obtain_model(options.source, ModelParts::kConfiguration, environment, terminal));
+  request.task = options.task;
+  request.shape = options.shape;
+  request.dtype = options.dtype;
+  request.prefill = options.prefill;
+  request.trust_remote_code = options.source.trust_remote_code;
+  ARGOSY_TRY(PythonWork work, capture_work(request));
   work.renew = options.recapture;
-  ARGOSY_TRY(work.request.model, obtain_model(options.source, ModelParts::kConfiguration, environment, terminal));
-  work.request.task = options.task;
-  work.request.shape = options.shape;
-  work.request.prefill = options.prefill;
-  work.request.trust_remote_code = options.source.trust_remote_code;
-  ARGOSY_TRY(work.key, capture_key(work.request));
   ARGOSY_TRY(Obtained obtained, obtain_by_python(work, environment, terminal));
   ARGOSY_TRY(CacheDescription description, describe(obtained.entry));
   ARGOSY_TRY_STATUS(copy(obtained.entry, options.output));

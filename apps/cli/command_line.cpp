@@ -70,12 +70,18 @@ void add_model(CLI::App& command, ModelOptions& options, const std::string& what
   command.add_flag("--trust-remote-code", options.trust_remote_code, "Run code that comes with the model");
 }
 
+void add_dtype(CLI::App* command, std::string& dtype) {
+  command->add_option("--dtype", dtype, "auto (default: the configuration's), float32, float16 or bfloat16")
+      ->check(CLI::IsMember({"auto", "float32", "float16", "bfloat16"}).description(""));
+}
+
 void add_capture(CLI::App& app, CaptureOptions& options) {
   CLI::App* command =
       app.add_subcommand("capture", "Capture a model's graphs: from the cache, else by python -m argosy.capture");
   add_model(*command, options.source, "The model's folder (config.json is enough), or ORG/NAME of the Hub");
   command->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
   command->add_option("--shape", options.shape, "Narrows dims: batch=1,sequence=1..2048");
+  add_dtype(command, options.dtype);
   command->add_flag("--prefill", options.prefill, "Also a graph for prompts without a past");
   command->add_flag("--recapture", options.recapture, "Capture anew, whatever the cache has");
   command->add_option("-o,--output", options.output, "The .capture file to write")->required();
@@ -108,9 +114,36 @@ void add_weights(CLI::App& app, WeightsOptions& options) {
   command->add_option("--plan", options.plan,
                       "How weights come from the checkpoint (default: the cache's, else by Python)");
   command->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
-  command->add_option("--dtype", options.dtype, "auto (default: the configuration's), float32, float16 or bfloat16");
+  add_dtype(command, options.dtype);
   command->add_flag("--replan", options.replan, "Plan anew, whatever the cache has");
   command->add_option("-o,--output", options.output, "The .safetensors file to write")->required();
+}
+
+void add_export(CLI::App& app, ExportOptions& options) {
+  CLI::App* command = app.add_subcommand("export", "Write a model for an engine");
+  command->require_subcommand(1);
+  CLI::App* pt2 = command->add_subcommand("pt2", "A program that torch.export.load reads without transformers");
+  add_model(*pt2, options.source, "The model's folder, or ORG/NAME of the Hub");
+  pt2->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
+  pt2->add_option("--shape", options.shape, "Narrows dims: batch=1,sequence=1..2048");
+  pt2->add_flag("--prefill", options.prefill, "Also a program for prompts without a past");
+  add_dtype(pt2, options.dtype);
+  pt2->add_option("--capture", options.capture, "The graphs (default: the cache's, else by Python)");
+  pt2->add_option("--plan", options.plan,
+                  "How weights come from the checkpoint (default: the cache's, else by Python)");
+  pt2->add_option("--memory", options.memory_bytes, "The most memory to use, such as 256MB")
+      ->transform(CLI::AsSizeValue(true).description(""));
+  pt2->add_option("--threads", options.threads, "Threads that work at once (default: as cores, up to 4)")
+      ->check(CLI::Range(1, 256).description(""));
+  const std::map<std::string, CheckMode> modes = {
+      {"twin", CheckMode::kTwin}, {"full", CheckMode::kFull}, {"off", CheckMode::kOff}};
+  pt2->add_option("--check", options.check,
+                  "Compare with the model: twin (default: a small one of its kind), full (its own weights) or off")
+      ->transform(CLI::CheckedTransformer(modes).description(""));
+  pt2->add_flag("--recapture", options.recapture, "Capture and plan anew, whatever the cache has");
+  pt2->add_flag("--dry-run", options.dry_run, "Say what would be written and what it takes, and write nothing");
+  pt2->add_option("output,-o,--output,--output-dir", options.output,
+                  "NAME.pt2: one archive; else a folder with one a component (default: MODEL-pt2)");
 }
 
 void add_doctor(CLI::App& app, DoctorOptions& options) {
@@ -149,6 +182,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   CaptureOptions capture;
   CacheOptions cache;
   WeightsOptions weights;
+  ExportOptions export_options;
   DoctorOptions doctor;
 
   CLI::App app("Argosy exports Hugging Face Transformers models to the formats of inference engines.", "argosy");
@@ -162,6 +196,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   add_capture(app, capture);
   add_cache(app, cache);
   add_weights(app, weights);
+  add_export(app, export_options);
   add_doctor(app, doctor);
 
   try {
@@ -179,6 +214,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   if (app.got_subcommand("capture")) result.command = std::move(capture);
   if (app.got_subcommand("cache")) result.command = std::move(cache);
   if (app.got_subcommand("weights")) result.command = std::move(weights);
+  if (app.got_subcommand("export")) result.command = std::move(export_options);
   if (app.got_subcommand("doctor")) result.command = doctor;
   return result;
 }

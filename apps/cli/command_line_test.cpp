@@ -45,6 +45,17 @@ TEST(CommandLineTest, opt_golden_takes_several_files) {
   EXPECT_EQ(options.golden, (std::vector<std::string>{"a.ir", "b.ir"}));
 }
 
+TEST(CommandLineTest, export_takes_its_output_in_three_ways) {
+  for (std::vector<std::string> last : {std::vector<std::string>{"x.pt2"}, {"-o", "x.pt2"}, {"--output_dir=x.pt2"}}) {
+    std::vector<std::string> arguments = {"export", "pt2", "--model", "m", "--memory=256MB", "--check", "off"};
+    arguments.insert(arguments.end(), last.begin(), last.end());
+    auto options = std::get<ExportOptions>(parsed(arguments).command);
+    EXPECT_EQ(options.output, "x.pt2");
+    EXPECT_EQ(options.memory_bytes, 256'000'000u);
+    EXPECT_EQ(options.check, CheckMode::kOff);
+  }
+}
+
 TEST(CommandLineTest, help_and_version_end_with_success) {
   EXPECT_EQ(refused({"--version"}), kDone);
   EXPECT_EQ(refused({"opt", "--help"}), kDone);
@@ -59,6 +70,11 @@ TEST(CommandLineTest, rejects_what_makes_no_sense_as_usage) {
   EXPECT_EQ(refused({"opt", "x.ir", "--update-golden"}), kUsage);
   EXPECT_EQ(refused({"inspect", "x", "--top=many"}), kUsage);
   EXPECT_EQ(refused({"doctor", "--log-level=loud"}), kUsage);
+  EXPECT_EQ(refused({"export", "--model", "m"}), kUsage);
+  EXPECT_EQ(refused({"export", "pt2"}), kUsage);
+  EXPECT_EQ(refused({"export", "pt2", "--model", "m", "a", "-o", "b"}), kUsage);
+  EXPECT_EQ(refused({"export", "pt2", "--model", "m", "--dtype=int3"}), kUsage);
+  EXPECT_EQ(refused({"export", "pt2", "--model", "m", "--memory=much"}), kUsage);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ int run(const CommandLine& command_line, Terminal& terminal) {
   if (const auto* options = std::get_if<WeightsOptions>(&command_line.command)) {
     return run_weights(*options, environment, terminal);
   }
+  if (const auto* options = std::get_if<ExportOptions>(&command_line.command)) {
+    return run_export(*options, environment, terminal);
+  }
   return run_doctor(std::get<DoctorOptions>(command_line.command), environment, terminal);
 }
 
@@ -38,6 +42,7 @@ int guarded_main(int count, char** values) {
   auto command_line = parse_command_line(std::vector<std::string>(values + 1, values + count), exit_code);
   if (!command_line) return exit_code;
   Terminal terminal(command_line->global);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that a limit does not allow is then an error like any other
   auto start = std::chrono::steady_clock::now();
   try {
     int result = run(*command_line, terminal);

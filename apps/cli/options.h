@@ -68,6 +68,7 @@ struct CaptureOptions {
   ModelOptions source;
   std::string task;
   std::string shape;
+  std::string dtype = "auto";
   std::string output;
   bool prefill = false;
   bool recapture = false;
@@ -93,14 +94,30 @@ struct WeightsOptions {
   bool replan = false;
 };
 
+enum class CheckMode : uint8_t { kTwin, kFull, kOff };
+
+struct ExportOptions {
+  ModelOptions source;
+  std::string task, shape;
+  std::string dtype = "auto";
+  std::string capture, plan;  // files; empty: from the cache, or made by Python
+  std::string output;         // empty: by the model's name
+  uint64_t memory_bytes = 0;  // the most that the process may take; 0: what it needs
+  int threads = 0;            // 0: as many as there are cores, up to a few
+  CheckMode check = CheckMode::kTwin;
+  bool prefill = false;
+  bool recapture = false;
+  bool dry_run = false;
+};
+
 struct DoctorOptions {
   bool json = false;
 };
 
 using CommandOptions = std::variant<InspectOptions, OptOptions, ReplayOptions, CaptureOptions, CacheOptions,
-                                    WeightsOptions, DoctorOptions>;
+                                    WeightsOptions, ExportOptions, DoctorOptions>;
 
 /// Exit codes of the program.
-enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2 };
+enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kWrong = 3 };  // kWrong: checked, and not as it should be
 
 }  // namespace argosy::cli

@@ -34,9 +34,8 @@ std::vector<std::string> command_of(const PythonWork& work, const std::string& p
     add("--shape", work.request.shape);
     if (work.request.prefill) command.emplace_back("--prefill");
     add("--progress", "json");
-  } else {
-    add("--dtype", work.dtype);
   }
+  add("--dtype", work.request.dtype);
   add("-o", output.string());
   return command;
 }
@@ -105,6 +104,24 @@ std::vector<std::string> candidate_pythons(const Environment& environment) {
     if (found) pythons.push_back(*found);
   }
   return pythons;
+}
+
+Result<PythonWork> capture_work(const CaptureRequest& request) {
+  PythonWork work;
+  work.request = request;
+  ARGOSY_TRY(work.key, capture_key(request));
+  return work;
+}
+
+Result<PythonWork> weight_plan_work(const CaptureRequest& request, const Checkpoint& checkpoint) {
+  PythonWork work;
+  work.kind = CacheKind::kWeightPlan;
+  work.request = request;
+  work.request.shape.clear();
+  work.request.variant.clear();
+  work.request.prefill = false;
+  ARGOSY_TRY(work.key, weight_plan_key(work.request, checkpoint));
+  return work;
 }
 
 Result<Obtained> obtain_by_python(const PythonWork& work, const Environment& environment, Terminal& terminal) {

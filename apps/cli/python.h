@@ -19,12 +19,15 @@ std::vector<std::string> candidate_pythons(const Environment& environment);
 struct PythonWork {
   CacheKind kind = CacheKind::kCapture;
   CaptureRequest request;
-  std::string dtype = "auto";  // of a plan's weights
   std::string key;
   bool renew = false;
 };
 
 /// Python is started only if the cache has no entry, and the user is told. If it fails, the error has its last lines.
 Result<Obtained> obtain_by_python(const PythonWork& work, const Environment& environment, Terminal& terminal);
+
+/// The work for a capture, and for the plan of a checkpoint's weights, which neither shape nor components matter to.
+Result<PythonWork> capture_work(const CaptureRequest& request);
+Result<PythonWork> weight_plan_work(const CaptureRequest& request, const Checkpoint& checkpoint);
 
 }  // namespace argosy::cli

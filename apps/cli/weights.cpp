@@ -10,14 +10,13 @@ namespace {
 Result<WeightPlan> plan_for(const WeightsOptions& options, const std::filesystem::path& model,
                             const Checkpoint& checkpoint, const Environment& environment, Terminal& terminal) {
   if (!options.plan.empty()) return WeightPlan::read(options.plan);
-  PythonWork work;
-  work.kind = CacheKind::kWeightPlan;
+  CaptureRequest request;
+  request.model = model;
+  request.task = options.task;
+  request.dtype = options.dtype;
+  request.trust_remote_code = options.source.trust_remote_code;
+  ARGOSY_TRY(PythonWork work, weight_plan_work(request, checkpoint));
   work.renew = options.replan;
-  work.dtype = options.dtype;
-  work.request.model = model;
-  work.request.task = options.task;
-  work.request.trust_remote_code = options.source.trust_remote_code;
-  ARGOSY_TRY(work.key, weight_plan_key(work.request, options.dtype, checkpoint));
   ARGOSY_TRY(Obtained obtained, obtain_by_python(work, environment, terminal));
   return WeightPlan::read(obtained.entry.path);
 }

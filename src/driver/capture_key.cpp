@@ -115,6 +115,7 @@ Result<std::string> request_text(const CaptureRequest& request) {
   writer.key("shape").value(request.shape);
   writer.key("variant").value(request.variant);
   writer.key("prefill").value(request.prefill);
+  if (request.dtype != "auto") writer.key("dtype").value(request.dtype);
   if (document.root().find("auto_map").is_valid()) {
     ARGOSY_TRY(std::string code, hash_of_code(request.model));
     writer.key("code").value(code);
@@ -142,10 +143,9 @@ Result<std::string> capture_key(const CaptureRequest& request) {
   return hash_of(text);
 }
 
-Result<std::string> weight_plan_key(const CaptureRequest& request, std::string_view dtype,
-                                    const Checkpoint& checkpoint) {
+Result<std::string> weight_plan_key(const CaptureRequest& request, const Checkpoint& checkpoint) {
   ARGOSY_TRY(std::string text, request_text(request));
-  return hash_of(format("{}\n{}\n{}\n{}", kWeightPlanVersion, dtype, headers_hash(checkpoint), text));
+  return hash_of(format("{}\n{}\n{}\n{}", kWeightPlanVersion, request.dtype, headers_hash(checkpoint), text));
 }
 
 }  // namespace argosy

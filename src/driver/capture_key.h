@@ -16,6 +16,7 @@ struct CaptureRequest {
   std::string task;             // empty: what the model's class is for
   std::string shape;            // narrows dims, as the user wrote it
   std::string variant;          // of the patches, where a backend needs one of its own
+  std::string dtype = "auto";   // of the weights: auto (the configuration's), float32, float16 or bfloat16
   bool prefill = false;
   bool trust_remote_code = false;
 };
@@ -32,9 +33,7 @@ Result<std::string> canonical_configuration(std::string_view text, std::string_v
 /// the folder brings code of its own, that is in it too.
 Result<std::string> capture_key(const CaptureRequest& request);
 
-/// The same for the plan of a checkpoint's weights in a dtype ("auto", "float32", …): adds the names, dtypes and shapes
-/// of its tensors.
-Result<std::string> weight_plan_key(const CaptureRequest& request, std::string_view dtype,
-                                    const Checkpoint& checkpoint);
+/// The same for the plan of a checkpoint's weights: adds the names, dtypes and shapes of its tensors.
+Result<std::string> weight_plan_key(const CaptureRequest& request, const Checkpoint& checkpoint);
 
 }  // namespace argosy

@@ -37,6 +37,8 @@ class OutputFile {
   /// Appends a whole tensor, by copy_from where it lies in a file, else streamed with that much scratch.
   Status append(const TensorSource& source, size_t scratch_bytes);
   uint64_t size() const;
+  /// Where the bytes are until commit().
+  const std::filesystem::path& path() const;
   ByteSink sink();  // appends; valid as long as this object or the one it was moved to
   /// Nothing may be written afterwards.
   Status commit();

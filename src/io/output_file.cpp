@@ -115,6 +115,7 @@ Status OutputFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
   return impl_->write_at(offset, bytes);
 }
 uint64_t OutputFile::size() const { return impl_->size; }
+const std::filesystem::path& OutputFile::path() const { return impl_->temporary; }
 
 ByteSink OutputFile::sink() {
   return [impl = impl_.get()](std::span<const std::byte> bytes) { return impl->write(bytes); };

@@ -18,6 +18,7 @@ inline constexpr std::string_view kPt2Models = "models/";                    // 
 inline constexpr std::string_view kPt2Weights = "data/weights/";             // weight_N, <model>_weights_config.json
 inline constexpr std::string_view kPt2Constants = "data/constants/";         // tensor_N, <model>_constants_config.json
 inline constexpr std::string_view kPt2SampleInputs = "data/sample_inputs/";  // <model>.pt
+inline constexpr std::string_view kPt2Extra = "extra/";                      // files of whoever wrote it
 
 /// Major version of the graph JSON that is read and written; the minor one adds only what may be ignored.
 inline constexpr int64_t kPt2SchemaMajor = 8;

@@ -12,12 +12,15 @@ from pathlib import Path
 
 from ..errors import ExportError
 
+DTYPES = ("float32", "float16", "bfloat16")
+
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m argosy.capture", description=__doc__)
     parser.add_argument("--model", type=Path, required=True, help="folder of the model; only config.json is read")
     parser.add_argument("--task", help="such as text-generation; by default what the model's class is for")
     parser.add_argument("--shape", help="narrows dims: batch=1,sequence=1..2048")
+    parser.add_argument("--dtype", choices=("auto", *DTYPES), default="auto", help="of the weights; auto: the configuration's")
     parser.add_argument("--prefill", action="store_true", help="also a graph for prompts without a past")
     parser.add_argument("--attention", choices=("split", "whole"), default="split", help="whole: one op of its own")
     parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
@@ -44,12 +47,13 @@ def run(options: argparse.Namespace) -> None:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     warnings.filterwarnings("ignore")
     report("loading torch and transformers")
-    from .configuration import canonical, load_config, read_configuration
+    from .configuration import canonical, load_config, read_configuration, set_dtype
     from .session import open_session, trace_session, write_session
 
     configuration = canonical(read_configuration(options.model))
     config = load_config(options.model, trust_remote_code=options.trust_remote_code)
     report("observing the twin")
+    set_dtype(config, options.dtype)
     session = open_session(config, options.task, shape=options.shape, prefill=options.prefill)
     trace_session(session, report, attention=options.attention)
     report("writing")

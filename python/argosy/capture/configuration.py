@@ -59,5 +59,17 @@ def load_config(folder: Path, *, trust_remote_code: bool = False) -> Any:
                           code="unknown-model", hint="a newer transformers may know this model_type") from error  # fmt: skip
 
 
+def set_dtype(config: Any, dtype: str) -> None:
+    """Asks for a dtype of the whole model, as ``from_pretrained`` does; ``auto`` leaves the configuration's."""
+    import torch
+
+    if dtype == "auto":
+        return
+    config.dtype = getattr(torch, dtype)
+    for name in getattr(config, "sub_configs", {}):
+        if (part := getattr(config, name, None)) is not None:
+            part.dtype = getattr(torch, dtype)
+
+
 def _first_line(error: BaseException) -> str:
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -56,7 +56,7 @@ class TensorFolder {
       : root_(std::move(root)), folder_(folder), prefix_(prefix) {}
 
   /// The file name of a tensor's bytes; equal recipes share one.
-  Result<std::string> add(const Weight& weight, const MemoryLayout& layout, const Pt2WriteOptions& options,
+  Result<std::string> add(const Weight& weight, const MemoryLayout& layout, const Pt2DocumentOptions& options,
                           Pt2Document& document) {
     TensorSourcePtr source = weight.source;
     if (element_count(weight.shape) == 0) {
@@ -84,7 +84,7 @@ class TensorFolder {
 };
 
 Status add_configs(const Program& program, const Component& component, const std::string& root, TensorFolder& weights,
-                   TensorFolder& constants, const Pt2WriteOptions& options, Pt2Document& document) {
+                   TensorFolder& constants, const Pt2DocumentOptions& options, Pt2Document& document) {
   JsonWriter weights_config, constants_config;
   weights_config.begin_object().key("config").begin_object();
   constants_config.begin_object().key("config").begin_object();
@@ -115,6 +115,18 @@ Status add_configs(const Program& program, const Component& component, const std
 
 }  // namespace
 
+void Pt2Document::add_extra(std::string_view name, std::string text) {
+  entries.push_back({format("{}{}{}", root, kPt2Extra, name), std::move(text), nullptr});
+}
+
+uint64_t Pt2Document::content_bytes() const {
+  uint64_t bytes = 0;
+  for (const Entry& entry : entries) {
+    bytes += entry.source == nullptr ? entry.text.size() : static_cast<uint64_t>(entry.source->bytes());
+  }
+  return bytes;
+}
+
 std::string_view weight_name_in(const Component& component, std::string_view name) {
   size_t prefix = component.name.size();
   if (name.size() > prefix + 1 && name.starts_with(component.name) && name[prefix] == '/')
@@ -133,11 +145,11 @@ bool requires_grad(const Program& program, const Component& component, WeightId 
   return ("\n" + frozen->second).find(line) == std::string::npos;
 }
 
-Result<Pt2Document> build_pt2_document(const Program& program, const Pt2WriteOptions& options) {
+Result<Pt2Document> build_pt2_document(const Program& program, const Pt2DocumentOptions& options) {
+  if (options.root.empty()) return fail(ErrorCode::kInvalidInput, "an archive needs a file name");
   Pt2Document document;
-  std::string root = options.path.stem().string() + "/";
-  if (root == "/")
-    return fail(ErrorCode::kInvalidInput, format("{} is not a file name", quoted(options.path.string())));
+  document.root = options.root + "/";
+  const std::string& root = document.root;
   if (program.components.empty()) return fail(ErrorCode::kInvalidInput, "the program has no component to write");
   auto add_text = [&](std::string_view name, std::string text) {
     document.entries.push_back({format("{}{}", root, name), std::move(text), nullptr});

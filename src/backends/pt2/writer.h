@@ -4,28 +4,31 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
-#include <string>
 
+#include "backends/pt2/document.h"
 #include "base/result.h"
 #include "io/output.h"
 #include "ir/program.h"
 
 namespace argosy {
 
-/// What happens to weights whose bytes are not known.
-enum class MissingWeights : uint8_t {
-  kRefuse,
-  kLeaveEmpty,  // an entry without bytes, which torch.export.load silently takes for zeros
+/// How a document is streamed into its file.
+struct Pt2StreamOptions {
+  size_t scratch_bytes = size_t{64} << 20;
+  int threads = 1;
+  /// Told after each block how many bytes the file has. May be empty.
+  std::function<void(uint64_t done)> progress;
 };
+
+/// Appends the archive to an empty file; the caller commits it. Same document, same bytes.
+Status write_pt2_document(const Pt2Document& document, OutputFile& file, const Pt2StreamOptions& options);
 
 struct Pt2WriteOptions {
   std::filesystem::path path;
-  size_t scratch_bytes = size_t{64} << 20;
   Overwrite overwrite = Overwrite::kRefuse;
   MissingWeights missing_weights = MissingWeights::kRefuse;
-  /// What torch calls example inputs, by component, in its own encoding. A component without gets none.
-  std::map<std::string, TensorSourcePtr> sample_inputs;
+  std::map<std::string, TensorSourcePtr> sample_inputs;  // as Pt2DocumentOptions
+  size_t scratch_bytes = size_t{64} << 20;
   /// Told after each block how much is written, and at the end. `total` is that of the entries' contents. May be empty.
   std::function<void(uint64_t done, uint64_t total)> progress;
 };

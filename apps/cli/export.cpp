@@ -1,0 +1,199 @@
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include "base/text.h"
+#include "commands.h"
+#include "driver/export_pt2.h"
+#include "driver/model_folder.h"
+#include "driver/process_memory.h"
+#include "model_source.h"
+#include "python.h"
+#include "table.h"
+
+namespace argosy::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxThreads = 4;
+constexpr uint64_t kUsualScratch = uint64_t{64} << 20, kLeastScratch = uint64_t{4} << 20;
+
+/// The model's files, as far as they are there; what is missing is made by Python.
+struct Inputs {
+  CaptureRequest request;
+  Checkpoint checkpoint;
+  PythonWork capture_work, plan_work;
+};
+
+Result<Inputs> find_inputs(const ExportOptions& options, const Environment& environment, Terminal& terminal) {
+  Inputs inputs;
+  CaptureRequest& request = inputs.request;
+  ARGOSY_TRY(request.model, obtain_model(options.source, ModelParts::kWeights, environment, terminal));
+  request.task = options.task;
+  request.shape = options.shape;
+  request.dtype = options.dtype;
+  request.prefill = options.prefill;
+  request.trust_remote_code = options.source.trust_remote_code;
+  ARGOSY_TRY(inputs.checkpoint, Checkpoint::open(request.model));
+  ARGOSY_TRY(inputs.capture_work, capture_work(request));
+  ARGOSY_TRY(inputs.plan_work, weight_plan_work(request, inputs.checkpoint));
+  inputs.capture_work.renew = inputs.plan_work.renew = options.recapture;
+  return inputs;
+}
+
+/// A file that the user names, else the cache's; made if it has none.
+Result<fs::path> obtain_file(const std::string& named, const PythonWork& work, const Environment& environment,
+                             Terminal& terminal) {
+  if (!named.empty()) return fs::path(named);
+  ARGOSY_TRY(Obtained obtained, obtain_by_python(work, environment, terminal));
+  return obtained.entry.path;
+}
+
+/// Compares the export with the model before it is written (twin); nullopt: not the same.
+Result<std::optional<ExportCheck>> check_before_writing(const ExportOptions& options) {
+  if (options.check == CheckMode::kOff) return ExportCheck{"off", "not asked for"};
+  return ExportCheck{"none", "this version cannot check yet"};
+}
+
+/// What is left for weights on their way, given what the process has taken so far.
+Result<size_t> scratch_bytes(uint64_t memory_bytes) {
+  if (memory_bytes == 0) return kUsualScratch;
+  uint64_t taken = peak_rss_bytes();
+  if (memory_bytes < taken + kLeastScratch) {
+    return fail(ErrorCode::kInvalidInput,
+                format("--memory {} is not enough: the graphs have taken {} by now", format_bytes(memory_bytes),
+                       format_bytes(taken)),
+                format("give at least {}", format_bytes(taken + kLeastScratch)));
+  }
+  return std::min(kUsualScratch, memory_bytes - taken);
+}
+
+int thread_count(int wanted) {
+  if (wanted > 0) return wanted;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+}
+
+std::string components_text(const Pt2Export& prepared) {
+  std::vector<std::string> names;
+  for (const ExportArchive& archive : prepared.archives()) {
+    names.insert(names.end(), archive.components.begin(), archive.components.end());
+  }
+  return format("{} ({})", count_of(names.size(), "component"), join(names, ", "));
+}
+
+/// What of a model the Hub's cache lacks, in words; empty if nothing has to be downloaded.
+Result<std::string> missing_model(const ModelOptions& options, const Environment& environment) {
+  ModelRequest request;
+  request.name = options.model;
+  request.revision = options.revision;
+  request.hub_cache = environment.hub_cache;
+  request.weights = true;
+  request.code = options.trust_remote_code;
+  ARGOSY_TRY(FoundModel found, find_model(request));
+  return found.missing;
+}
+
+Result<std::string> state_in_cache(const std::string& named, const PythonWork& work, const Environment& environment) {
+  if (!named.empty()) return named;
+  if (work.renew) return "to be made anew by Python";
+  ARGOSY_TRY(auto entry, CaptureCache(environment.cache).find(work.kind, work.key));
+  return entry ? "in the cache" : "not in the cache, to be made by Python";
+}
+
+/// What an export would do. Exact if capture and plan are at hand, else by the checkpoint alone.
+Status dry_run(const ExportOptions& options, const Inputs& inputs, const ExportDestination& destination,
+               const Environment& environment, Diagnostics& diagnostics, Terminal& terminal) {
+  ARGOSY_TRY_STATUS(check_replaceable(destination));
+  ARGOSY_TRY(std::string capture, state_in_cache(options.capture, inputs.capture_work, environment));
+  ARGOSY_TRY(std::string plan, state_in_cache(options.plan, inputs.plan_work, environment));
+  Table table("ll", 0);
+  table.add({"model", inputs.request.model.string()});
+  table.add({"checkpoint", format("{} in {}, {}", count_of(inputs.checkpoint.tensors().size(), "tensor"),
+                                  count_of(inputs.checkpoint.files().size(), "file"),
+                                  format_bytes(inputs.checkpoint.total_bytes()))});
+  table.add({"capture", capture});
+  table.add({"weight plan", plan});
+  bool is_exact =
+      (!options.capture.empty() || capture == "in the cache") && (!options.plan.empty() || plan == "in the cache");
+  std::string output = destination.path.string();
+  if (is_exact) {
+    ARGOSY_TRY(fs::path capture_file, obtain_file(options.capture, inputs.capture_work, environment, terminal));
+    ARGOSY_TRY(fs::path plan_file, obtain_file(options.plan, inputs.plan_work, environment, terminal));
+    ARGOSY_TRY(WeightPlan weight_plan, WeightPlan::read(plan_file));
+    ARGOSY_TRY(Pt2Export prepared,
+               Pt2Export::prepare({capture_file, &weight_plan, &inputs.checkpoint}, destination, diagnostics));
+    ARGOSY_TRY(size_t scratch, scratch_bytes(options.memory_bytes));
+    for (const ExportArchive& archive : prepared.archives()) {
+      table.add(
+          {"would write",
+           format("{}, {}, {}", (destination.is_folder ? destination.path / archive.file : destination.path).string(),
+                  format_bytes(archive.bytes), join(archive.components, ", "))});
+    }
+    table.add({"peak memory", format("about {}", format_bytes(peak_rss_bytes() + scratch))});
+  } else {
+    table.add({"would write", format("{}{}, about {}", output, destination.is_folder ? "/" : "",
+                                     format_bytes(inputs.checkpoint.total_bytes()))});
+    table.add({"peak memory", "not known before the capture is made"});
+  }
+  std::error_code failure;
+  fs::path folder = fs::absolute(destination.path).parent_path();
+  while (!fs::exists(folder, failure) && folder.has_relative_path()) folder = folder.parent_path();
+  fs::space_info space = fs::space(folder, failure);
+  if (!failure) table.add({"free disk", format("{} in {}", format_bytes(space.available), folder.string())});
+  if (terminal.print(table.text())) return {};
+  return fail(ErrorCode::kIo, "cannot write to stdout", "check where it leads to");
+}
+
+Result<ExitCode> export_pt2(const ExportOptions& options, const Environment& environment, Terminal& terminal,
+                            Diagnostics& diagnostics) {
+  ExportDestination destination = export_destination(options.output, options.source.model);
+  ARGOSY_TRY_STATUS(check_replaceable(destination));
+  if (options.dry_run) {
+    ARGOSY_TRY(std::string missing, missing_model(options.source, environment));
+    if (!missing.empty()) {
+      terminal.print(format("the Hub's cache lacks {}, which would be downloaded first\n", missing));
+      return kDone;
+    }
+  }
+  ARGOSY_TRY(Inputs inputs, find_inputs(options, environment, terminal));
+  if (options.dry_run) {
+    ARGOSY_TRY_STATUS(dry_run(options, inputs, destination, environment, diagnostics, terminal));
+    return kDone;
+  }
+  ARGOSY_TRY(fs::path capture, obtain_file(options.capture, inputs.capture_work, environment, terminal));
+  ARGOSY_TRY(fs::path plan_file, obtain_file(options.plan, inputs.plan_work, environment, terminal));
+  ARGOSY_TRY(WeightPlan plan, WeightPlan::read(plan_file));
+  ARGOSY_TRY(Pt2Export prepared, Pt2Export::prepare({capture, &plan, &inputs.checkpoint}, destination, diagnostics));
+  ARGOSY_TRY(std::optional<ExportCheck> check, check_before_writing(options));
+  if (!check) return kWrong;
+  ExportWriteOptions write;
+  ARGOSY_TRY(write.scratch_bytes, scratch_bytes(options.memory_bytes));
+  write.threads = thread_count(options.threads);
+  write.check = *check;
+  write.progress = terminal.progress_hook();
+  auto start = std::chrono::steady_clock::now();
+  ARGOSY_TRY_STATUS(prepared.write(write));
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  terminal.print_error(
+      format("argosy: {}: {}, {}, {} written in {:.1f} s ({}/s), peak memory {}, check {}\n", destination.path.string(),
+             prepared.model_class(), components_text(prepared), format_bytes(prepared.total_bytes()), seconds,
+             format_bytes(static_cast<uint64_t>(static_cast<double>(prepared.total_bytes()) / seconds)),
+             format_bytes(peak_rss_bytes()), check->kind));
+  return kDone;
+}
+
+}  // namespace
+
+int run_export(const ExportOptions& options, const Environment& environment, Terminal& terminal) {
+  Diagnostics diagnostics;
+  Result<ExitCode> code = export_pt2(options, environment, terminal, diagnostics);
+  if (code) return *code;
+  terminal.print_error(code.error());
+  terminal.print_further(diagnostics, code.error());
+  return kFailed;
+}
+
+}  // namespace argosy::cli

@@ -1,0 +1,55 @@
+#include "driver/export_manifest.h"
+
+#include "argosy/version.h"
+#include "base/text.h"
+#include "io/zip.h"
+
+namespace argosy {
+namespace {
+
+constexpr std::string_view kCaptureManifest = "capture.json";
+constexpr uint64_t kMaxManifest = uint64_t{64} << 20;
+constexpr int kManifestVersion = 1;
+
+// What of a component concerns its callers; the rest names entries of the capture.
+constexpr std::string_view kComponentKeys[] = {"name", "inputs", "outputs", "dims", "sums", "cache", "specialized"};
+
+void copy(JsonWriter& json, JsonView from, std::string_view key) {
+  if (JsonView value = from.find(key); value.is_valid()) json.key(key).value(value);
+}
+
+}  // namespace
+
+Result<JsonDocument> read_capture_manifest(const std::filesystem::path& capture) {
+  ARGOSY_TRY(ZipReader zip, ZipReader::open(capture));
+  const ZipEntry* entry = zip.find(kCaptureManifest);
+  if (entry == nullptr) {
+    return fail(ErrorCode::kCorruptFile, format("{} is not a capture", quoted(capture.native(), 1000)),
+                "argosy capture makes one");
+  }
+  ARGOSY_TRY(std::string text, zip.read(*entry, kMaxManifest));
+  return JsonDocument::parse_owned(std::move(text), kCaptureManifest);
+}
+
+std::string export_manifest(JsonView capture, std::string_view component, const ExportCheck& check) {
+  JsonWriter json;
+  json.begin_object();
+  json.key("format").value("argosy-pt2").key("version").value(kManifestVersion);
+  json.key("argosy").value(version());
+  for (std::string_view key : {"versions", "model_class", "task", "configuration_hash"}) copy(json, capture, key);
+  json.key("component");
+  component.empty() ? json.null() : json.value(component);
+  json.key("components").begin_array();
+  for (JsonView each : capture.find("components").items()) {
+    json.begin_object();
+    for (std::string_view key : kComponentKeys) copy(json, each, key);
+    json.end_object();
+  }
+  json.end_array();
+  copy(json, capture, "wiring");
+  json.key("check").begin_object().key("kind").value(check.kind).key("why").value(check.why).end_object();
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace argosy
