@@ -11,7 +11,9 @@ namespace {
 
 constexpr size_t kShownDigits = 12;
 
-std::string_view name_of(CacheKind kind) { return kind == CacheKind::kCapture ? "capture" : "plan"; }
+std::string_view name_of(CacheKind kind) {
+  return kind == CacheKind::kCapture ? "capture" : kind == CacheKind::kWeightPlan ? "plan" : "check";
+}
 
 std::string age_of(const CacheEntry& entry) {
   auto hours =

@@ -63,8 +63,8 @@ void add_replay(CLI::App& app, ReplayOptions& options) {
 }
 
 /// What every command has that takes a model.
-void add_model(CLI::App& command, ModelOptions& options, const std::string& what) {
-  command.add_option("--model", options.model, what)->required();
+void add_model(CLI::App& command, ModelOptions& options, const std::string& what, const std::string& name = "--model") {
+  command.add_option(name, options.model, what)->required();
   command.add_option("--revision", options.revision, "Of ORG/NAME: a branch, a tag or a commit (default: main)");
   command.add_flag("--offline", options.offline, "Download nothing: the Hub's cache has it, or it is an error");
   command.add_flag("--trust-remote-code", options.trust_remote_code, "Run code that comes with the model");
@@ -146,6 +146,14 @@ void add_export(CLI::App& app, ExportOptions& options) {
                   "NAME.pt2: one archive; else a folder with one a component (default: MODEL-pt2)");
 }
 
+void add_check(CLI::App& app, CheckOptions& options) {
+  CLI::App* command = app.add_subcommand("check", "Compare an export with its model, by python -m argosy.check");
+  command->add_option("bundle", options.bundle, "What argosy export wrote: a file or folder")->required();
+  add_model(*command, options.source, "The folder that it was exported from, or ORG/NAME", "--against,--model");
+  command->add_option("--calls", options.calls, "Which ones: edge, observed, greedy (default: all), by commas");
+  command->add_flag("--json", options.json, "The table as one JSON object");
+}
+
 void add_doctor(CLI::App& app, DoctorOptions& options) {
   CLI::App* command = app.add_subcommand("doctor", "Say what is installed and what that allows");
   command->add_flag("--json", options.json, "As one JSON object");
@@ -183,6 +191,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   CacheOptions cache;
   WeightsOptions weights;
   ExportOptions export_options;
+  CheckOptions check_options;
   DoctorOptions doctor;
 
   CLI::App app("Argosy exports Hugging Face Transformers models to the formats of inference engines.", "argosy");
@@ -197,6 +206,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   add_cache(app, cache);
   add_weights(app, weights);
   add_export(app, export_options);
+  add_check(app, check_options);
   add_doctor(app, doctor);
 
   try {
@@ -215,6 +225,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   if (app.got_subcommand("cache")) result.command = std::move(cache);
   if (app.got_subcommand("weights")) result.command = std::move(weights);
   if (app.got_subcommand("export")) result.command = std::move(export_options);
+  if (app.got_subcommand("check")) result.command = std::move(check_options);
   if (app.got_subcommand("doctor")) result.command = doctor;
   return result;
 }

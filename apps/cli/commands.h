@@ -14,6 +14,8 @@ int run_capture(const CaptureOptions& options, const Environment& environment, T
 int run_cache(const CacheOptions& options, const Environment& environment, Terminal& terminal);
 int run_weights(const WeightsOptions& options, const Environment& environment, Terminal& terminal);
 int run_export(const ExportOptions& options, const Environment& environment, Terminal& terminal);
+int run_check(const CheckOptions& options, const Environment& environment, const GlobalOptions& global,
+              Terminal& terminal);
 int run_doctor(const DoctorOptions& options, const Environment& environment, Terminal& terminal);
 
 }  // namespace argosy::cli

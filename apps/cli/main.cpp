@@ -34,6 +34,9 @@ int run(const CommandLine& command_line, Terminal& terminal) {
   if (const auto* options = std::get_if<ExportOptions>(&command_line.command)) {
     return run_export(*options, environment, terminal);
   }
+  if (const auto* options = std::get_if<CheckOptions>(&command_line.command)) {
+    return run_check(*options, environment, command_line.global, terminal);
+  }
   return run_doctor(std::get<DoctorOptions>(command_line.command), environment, terminal);
 }
 

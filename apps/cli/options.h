@@ -110,12 +110,19 @@ struct ExportOptions {
   bool dry_run = false;
 };
 
+struct CheckOptions {
+  std::string bundle;
+  ModelOptions source;  // what it was exported from
+  std::string calls;    // which ones; empty: all
+  bool json = false;
+};
+
 struct DoctorOptions {
   bool json = false;
 };
 
 using CommandOptions = std::variant<InspectOptions, OptOptions, ReplayOptions, CaptureOptions, CacheOptions,
-                                    WeightsOptions, ExportOptions, DoctorOptions>;
+                                    WeightsOptions, ExportOptions, CheckOptions, DoctorOptions>;
 
 /// Exit codes of the program.
 enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kWrong = 3 };  // kWrong: checked, and not as it should be

@@ -21,10 +21,8 @@ std::string_view module_of(CacheKind kind) {
 
 std::string_view name_of(CacheKind kind) { return kind == CacheKind::kCapture ? "capture" : "weight plan"; }
 
-std::vector<std::string> command_of(const PythonWork& work, const std::string& python,
-                                    const std::filesystem::path& output) {
-  std::vector<std::string> command = {python, "-m", std::string(module_of(work.kind)), "--model",
-                                      work.request.model.string()};
+std::vector<std::string> arguments_of(const PythonWork& work, const std::filesystem::path& output) {
+  std::vector<std::string> command = {"--model", work.request.model.string()};
   auto add = [&](const char* flag, const std::string& value) {
     if (!value.empty()) command.insert(command.end(), {flag, value});
   };
@@ -49,43 +47,17 @@ std::string stage_of(std::string_view line) {
 
 Status run(const PythonWork& work, const std::filesystem::path& output, const Environment& environment,
            Terminal& terminal) {
-  std::vector<std::string> pythons = candidate_pythons(environment);
-  if (pythons.empty()) {
-    return fail(
-        ErrorCode::kNotFound,
-        environment.python.empty()
-            ? format("the cache has no {} of this model, and there is no Python to make one with", name_of(work.kind))
-            : format("ARGOSY_PYTHON is {}, which is no program", argosy::quoted(environment.python.native(), 1000)),
-        format("install Python with argosy, torch and transformers, or name it by ARGOSY_PYTHON; {}", kImportHint));
-  }
-  const std::string& python = pythons[0];
   std::string why = work.renew ? "asked for anew" : format("the cache has no {} of this model", name_of(work.kind));
-  terminal.print_error(format("argosy: {}; starting {} -m {}\n", why, python, module_of(work.kind)));
-  std::deque<std::string> last;
-  auto exit_code = run_lines(command_of(work, python, output), [&](std::string_view line) {
-    if (std::string stage = stage_of(line); !stage.empty()) {
-      terminal.progress_line(line);
-      terminal.log(LogLevel::kInfo, stage);
-      return;
-    }
-    terminal.log(LogLevel::kDebug, line);
-    last.emplace_back(line);
-    if (last.size() > kLastLines) last.pop_front();
-  });
-  if (!exit_code) {
-    return fail(ErrorCode::kIo, format("{} cannot be started", python),
-                "check that it is a Python interpreter; ARGOSY_PYTHON names another");
-  }
-  if (*exit_code == 0) return {};
-  std::string said;
-  for (const std::string& line : last) said += format("\n    {}", line);
-  bool lacks_package = said.find("No module named") != std::string::npos;
+  std::string module(module_of(work.kind));
+  auto ended = run_module(module, arguments_of(work, output), why, environment, terminal);
+  if (!ended) return fail(std::move(ended.error()));
+  if (ended->exit_code == 0) return {};
   return fail(ErrorCode::kInvalidInput,
-              format("no {} was made: {} -m {} ended with {}{}", name_of(work.kind), python, module_of(work.kind),
-                     *exit_code, said),
-              lacks_package
+              format("no {} was made: {} -m {} ended with {}{}", name_of(work.kind), ended->python, module,
+                     ended->exit_code, ended->last_lines),
+              ended->lacks_package()
                   ? format("install argosy, torch and transformers for {}, or name another by ARGOSY_PYTHON; {}",
-                           python, kImportHint)
+                           ended->python, kImportHint)
                   : "the last lines above are Python's; --log-level debug shows all");
 }
 
@@ -122,6 +94,41 @@ Result<PythonWork> weight_plan_work(const CaptureRequest& request, const Checkpo
   work.request.prefill = false;
   ARGOSY_TRY(work.key, weight_plan_key(work.request, checkpoint));
   return work;
+}
+
+Result<PythonEnd> run_module(const std::string& module, const std::vector<std::string>& arguments,
+                             const std::string& why, const Environment& environment, Terminal& terminal) {
+  std::vector<std::string> pythons = candidate_pythons(environment);
+  if (pythons.empty()) {
+    return fail(
+        ErrorCode::kNotFound,
+        environment.python.empty()
+            ? format("{}, and there is no Python to make one with", why)
+            : format("ARGOSY_PYTHON is {}, which is no program", argosy::quoted(environment.python.native(), 1000)),
+        format("install Python with argosy, torch and transformers, or name it by ARGOSY_PYTHON; {}", kImportHint));
+  }
+  PythonEnd end{pythons[0], 0, ""};
+  terminal.print_error(format("argosy: {}; starting {} -m {}\n", why, end.python, module));
+  std::vector<std::string> command = {end.python, "-m", module};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  std::deque<std::string> last;
+  auto exit_code = run_lines(command, [&](std::string_view line) {
+    if (std::string stage = stage_of(line); !stage.empty()) {
+      terminal.progress_line(line);
+      terminal.log(LogLevel::kInfo, stage);
+      return;
+    }
+    terminal.log(LogLevel::kDebug, line);
+    last.emplace_back(line);
+    if (last.size() > kLastLines) last.pop_front();
+  });
+  if (!exit_code) {
+    return fail(ErrorCode::kIo, format("{} cannot be started", end.python),
+                "check that it is a Python interpreter; ARGOSY_PYTHON names another");
+  }
+  end.exit_code = *exit_code;
+  for (const std::string& line : last) end.last_lines += format("\n    {}", line);
+  return end;
 }
 
 Result<Obtained> obtain_by_python(const PythonWork& work, const Environment& environment, Terminal& terminal) {

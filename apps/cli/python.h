@@ -23,6 +23,19 @@ struct PythonWork {
   bool renew = false;
 };
 
+/// How a module of Python's ended.
+struct PythonEnd {
+  std::string python;  // the interpreter
+  int exit_code = 0;
+  std::string last_lines;  // each after a line feed, indented
+  bool lacks_package() const { return last_lines.find("No module named") != std::string::npos; }
+};
+
+/// Runs `python -m module` to its end; the user is told `why`. Lines that are progress (JSON with a "stage") are shown
+/// as the terminal shows progress. An error: there is no Python, or it cannot be started.
+Result<PythonEnd> run_module(const std::string& module, const std::vector<std::string>& arguments,
+                             const std::string& why, const Environment& environment, Terminal& terminal);
+
 /// Python is started only if the cache has no entry, and the user is told. If it fails, the error has its last lines.
 Result<Obtained> obtain_by_python(const PythonWork& work, const Environment& environment, Terminal& terminal);
 

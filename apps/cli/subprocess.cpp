@@ -22,6 +22,22 @@ constexpr size_t kMaxLine = 10'000;
 
 enum class Errors : uint8_t { kDrop, kWithOutput };
 
+/// Uses up the actions.
+bool spawn(const std::vector<std::string>& command, posix_spawn_file_actions_t& actions, pid_t& pid) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  int error = posix_spawn(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  return error == 0;
+}
+
+int exit_code_of(pid_t pid) {
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 /// Starts the program with its stdout in a pipe whose reading end is returned; -1 if that fails.
 int start(const std::vector<std::string>& command, Errors errors, pid_t& pid) {
   int ends[2];
@@ -35,13 +51,9 @@ int start(const std::vector<std::string>& command, Errors errors, pid_t& pid) {
   } else {
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   }
-  std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-  int error = posix_spawn(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  bool is_started = spawn(command, actions, pid);
   close(ends[1]);
-  if (error == 0) return ends[0];
+  if (is_started) return ends[0];
   close(ends[0]);
   return -1;
 }
@@ -78,11 +90,16 @@ std::optional<std::string> find_program(const std::string& name) {
 }
 
 std::optional<std::string> find_beside(const std::string& name) {
+  std::filesystem::path self = own_program();
+  std::string path = (self.parent_path() / name).string();
+  if (self.empty() || access(path.c_str(), X_OK) != 0) return std::nullopt;
+  return path;
+}
+
+std::string own_program() {
   std::error_code error;
   std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  std::string path = (self.parent_path() / name).string();
-  if (error || access(path.c_str(), X_OK) != 0) return std::nullopt;
-  return path;
+  return error ? "" : self.string();
 }
 
 std::optional<std::string> output_of(const std::vector<std::string>& command, std::chrono::milliseconds timeout) {
@@ -122,9 +139,16 @@ std::optional<int> run_lines(const std::vector<std::string>& command,
   }
   if (!line.empty()) on_line(line);
   close(descriptor);
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return exit_code_of(pid);
+}
+
+std::optional<int> run_through(const std::vector<std::string>& command) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  pid_t pid = 0;
+  if (!spawn(command, actions, pid)) return std::nullopt;
+  return exit_code_of(pid);
 }
 
 }  // namespace argosy::cli

@@ -24,4 +24,10 @@ std::optional<std::string> output_of(const std::vector<std::string>& command, st
 std::optional<int> run_lines(const std::vector<std::string>& command,
                              const std::function<void(std::string_view)>& on_line);
 
+/// The same with this program's stdout and stderr, for what users are to see as it is.
+std::optional<int> run_through(const std::vector<std::string>& command);
+
+/// The full path of this program; empty if the system does not say.
+std::string own_program();
+
 }  // namespace argosy::cli

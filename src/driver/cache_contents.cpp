@@ -1,6 +1,7 @@
 #include "driver/cache_contents.h"
 
 #include <algorithm>
+#include <array>
 #include <system_error>
 
 #include "base/text.h"
@@ -17,13 +18,14 @@ namespace fs = std::filesystem;
 constexpr uint64_t kMaxManifest = uint64_t{64} << 20;
 constexpr size_t kScratch = size_t{1} << 20;
 constexpr auto kLeftoverAge = std::chrono::hours(24);
+constexpr std::array<std::string_view, 4> kFolders = {"captures/", "plans/", "checks/", "locks/"};
 
 std::string text_of(JsonView object, std::string_view key) {
   return std::string(object.find(key).as_string().value_or(""));
 }
 
 Result<JsonDocument> manifest_of(const CacheEntry& entry) {
-  if (entry.kind == CacheKind::kWeightPlan) {
+  if (entry.kind != CacheKind::kCapture) {
     ARGOSY_TRY(std::string text, read_text_file(entry.path));
     return JsonDocument::parse_owned(std::move(text), quoted(entry.path.native(), 1000));
   }
@@ -88,7 +90,7 @@ void remove_leftovers(const CaptureCache& cache) {
   for (fs::recursive_directory_iterator it(cache.root(), failure), end; !failure && it != end; it.increment(failure)) {
     std::error_code gone;
     std::string name = it->path().lexically_relative(cache.root()).generic_string();
-    bool is_ours = name.starts_with("captures/") || name.starts_with("plans/") || name.starts_with("locks/");
+    bool is_ours = std::ranges::any_of(kFolders, [&](std::string_view folder) { return name.starts_with(folder); });
     if (!is_ours || !it->is_regular_file(gone) || parse_cache_name(name)) continue;
     if (it->last_write_time(gone) < oldest && !gone) leftovers.push_back(it->path());
   }

@@ -27,8 +27,9 @@ struct KindNames {
   CacheKind kind;
   std::string_view folder, extension;
 };
-constexpr std::array<KindNames, 2> kKinds = {
-    {{CacheKind::kCapture, "captures", ".capture"}, {CacheKind::kWeightPlan, "plans", ".json"}}};
+constexpr std::array<KindNames, 3> kKinds = {{{CacheKind::kCapture, "captures", ".capture"},
+                                              {CacheKind::kWeightPlan, "plans", ".json"},
+                                              {CacheKind::kCheck, "checks", ".json"}}};
 
 const KindNames& names_of(CacheKind kind) { return kKinds[static_cast<size_t>(kind)]; }
 

@@ -13,10 +13,10 @@
 
 namespace argosy {
 
-enum class CacheKind : uint8_t { kCapture, kWeightPlan };
+enum class CacheKind : uint8_t { kCapture, kWeightPlan, kCheck };
 
-/// One file of the cache: ROOT/captures/KEY/HASH.capture or ROOT/plans/KEY/HASH.json. HASH is the SHA-256 of the file,
-/// so that it can be copied to another machine as it is and verified anywhere.
+/// One file of the cache: ROOT/captures/KEY/HASH.capture, ROOT/plans/KEY/HASH.json or ROOT/checks/KEY/HASH.json. HASH
+/// is the SHA-256 of the file, so that it can be copied to another machine as it is and verified anywhere.
 struct CacheEntry {
   CacheKind kind = CacheKind::kCapture;
   std::string key;   // what was asked for: 64 hexadecimal digits
@@ -43,8 +43,8 @@ class CacheLock {
   int descriptor_ = -1;
 };
 
-/// Captures and weight plans by what they were made from. Any number of processes may use one folder: entries appear by
-/// rename, whole, and are never changed.
+/// Captures, weight plans and passed checks by what they were made from. Any number of processes may use one folder:
+/// entries appear by rename, whole, and are never changed.
 class CaptureCache {
  public:
   explicit CaptureCache(std::filesystem::path root) : root_(std::move(root)) {}

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "base/text.h"
+#include "driver/check_report.h"
 #include "frontends/capture/weight_plan.h"
 #include "frontends/read_program.h"
 
@@ -26,6 +27,11 @@ struct RemoveAtEnd {
 Status check_readable(CacheKind kind, const fs::path& path) {
   if (kind == CacheKind::kWeightPlan) {
     ARGOSY_TRY([[maybe_unused]] WeightPlan plan, WeightPlan::read(path));
+    return {};
+  }
+  if (kind == CacheKind::kCheck) {
+    ARGOSY_TRY(CheckReport report, CheckReport::read(path));
+    if (!report.ok) return fail(ErrorCode::kInvalidInput, "a check that did not pass is not remembered");
     return {};
   }
   ARGOSY_TRY(ProgramFormat format_of_file, program_format(path));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ import torch
 
 from ..capture.check import edge_shapes
 from ..capture.components import Component, Shape
+from ..capture.session import Session
 from ..errors import ExportError
 from .calls import ExpectedCall, expected_call
 from .engines import ENGINES, EngineProcess, Export, find_export
@@ -59,8 +61,13 @@ class Checked:
             "ok": self.ok,
             "tolerance": self.tolerance,
             "cpu_seconds": round(self.cpu_seconds, 2),
-            "rows": [row.columns() for row in self.rows],
+            "rows": [{name: _strict(value) for name, value in row.columns().items()} for row in self.rows],
         }
+
+
+def _strict(value: Any) -> Any:
+    """JSON has no infinity."""
+    return "Infinity" if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass
@@ -72,46 +79,85 @@ class TwinRequest:
     task: str | None = None
     shape: str | None = None
     prefill: bool = False
+    #: of the weights; "auto": the configuration's
+    dtype: str = "auto"
     trust_remote_code: bool = False
     #: the command-line program that exports the twin
     program: str = "argosy"
 
 
 def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Checked:
-    """Builds the twin of a configuration, exports it as the real one is exported, and compares all components."""
-    from ..capture.configuration import canonical, load_config
-    from ..capture.session import open_session, shape_limits, trace_session, write_session
+    """Builds the twin of a configuration, exports it as the real one is exported, and compares all components: in float32,
+    where differences are small enough to tell, and at a few shapes in the dtype that is asked for."""
+    from ..capture.configuration import load_config
+    from ..capture.session import open_session
     from ..capture.twin import shrink
-    from ..capture.weight_plan import make_weight_plan, write_weight_plan
 
     start = _cpu_seconds()
     report("building the twin")
     config = shrink(load_config(request.model, trust_remote_code=request.trust_remote_code))
+    asked = _dtype_name(config) if request.dtype == "auto" else request.dtype
+    _set_dtype(config, "float32")
     session = open_session(config, request.task, shape=request.shape, prefill=request.prefill)
-    trace_session(session, report)
+    engine = ENGINES[request.engine]
+    checked = Checked("twin", engine.name, session.model_class.__name__, session.task, engine.twin_tolerance)
     with tempfile.TemporaryDirectory(prefix="argosy-twin-") as name:
         folder = Path(name)
-        model = folder / "twin"
-        model.mkdir()
-        _save(session.twin, model, request)
-        write_session(session, folder / "twin.capture", canonical(session.config.to_dict()))
-        plan = make_weight_plan(model, task=request.task, trust_remote_code=request.trust_remote_code)
-        write_weight_plan(plan, folder / "plan.json")
-        report("exporting the twin")
-        engine = ENGINES[request.engine]
-        output = folder / f"export{engine.suffix}"
-        _export(request, folder, model, output)
-        export = find_export(output)
-        report("comparing")
-        limits = shape_limits(session)
-        shapes = {each.name: edge_shapes(each, limits) for each in session.components}
-        calls = edge_calls(session.twin, session.components, export, shapes, independent=True)
-        calls += observed_calls(session.twin, session.components, export.manifest)
-        tokens = expected_tokens(session.twin, session.components, count=1)
-        checked = Checked("twin", engine.name, session.model_class.__name__, session.task, engine.twin_tolerance)
-        _run(checked, export, calls, tokens)
+        _save(session.twin, folder / "twin", request)
+        _check_twin_in("float32", session, folder, request, checked, report)
+        if asked != "float32":
+            _set_dtype(session.config, asked)
+            session.traced.clear()
+            _check_twin_in(asked, session, folder, request, checked, report)
     checked.cpu_seconds = _cpu_seconds() - start
     return checked
+
+
+def _check_twin_in(
+    dtype: str, session: Session, folder: Path, request: TwinRequest, checked: Checked, report: Report
+) -> None:
+    from ..capture.configuration import canonical
+    from ..capture.session import shape_limits, trace_session, write_session
+    from ..capture.weight_plan import make_weight_plan, write_weight_plan
+
+    saved = folder / "twin"
+    trace_session(session, report)
+    write_session(session, folder / "twin.capture", canonical(session.config.to_dict()))
+    plan = make_weight_plan(saved, task=request.task, dtype=dtype, trust_remote_code=request.trust_remote_code)
+    write_weight_plan(plan, folder / "plan.json")
+    report("exporting the twin")
+    output = folder / f"{dtype}{ENGINES[request.engine].suffix}"
+    _export(request, folder, dtype, output)
+    export = find_export(output)
+    report("comparing")
+    components = session.components
+    if dtype == "float32":
+        limits = shape_limits(session)
+        shapes = {each.name: edge_shapes(each, limits) for each in components}
+        calls = edge_calls(session.twin, components, export, shapes, independent=True)
+        calls += observed_calls(session.twin, components, export.manifest)
+        tokens = expected_tokens(session.twin, components, count=1)
+        _run(checked, export, calls, tokens, checked.tolerance)
+        return
+    model = _load(session.model_class, saved, dtype, request.trust_remote_code)
+    shapes = {each.name: real_shapes(each) for each in components}
+    calls = edge_calls(model, components, export, shapes, independent=False)
+    for call in calls:
+        call.origin = f"edge, {dtype}"
+    _run(checked, export, calls, [], export.engine.tolerance(dtype))
+
+
+def _dtype_name(config: Any) -> str:
+    dtype = getattr(config, "dtype", None) or getattr(config, "torch_dtype", None) or "float32"
+    return str(dtype).removeprefix("torch.")
+
+
+def _set_dtype(config: Any, dtype: str) -> None:
+    """For the whole model."""
+    config.dtype = getattr(torch, dtype)
+    for name in getattr(config, "sub_configs", {}):
+        if (part := getattr(config, name, None)) is not None:
+            part.dtype = getattr(torch, dtype)
 
 
 def check_export(
@@ -152,7 +198,7 @@ def check_export(
     del model
     gc.collect()
     report("running the export")
-    _run(checked, export, expected, tokens)
+    _run(checked, export, expected, tokens, tolerance)
     checked.cpu_seconds = _cpu_seconds() - start
     return checked
 
@@ -179,10 +225,12 @@ def edge_calls(
     return calls
 
 
-def _run(checked: Checked, export: Export, calls: list[ExpectedCall], tokens: list[ExpectedTokens]) -> None:
+def _run(
+    checked: Checked, export: Export, calls: list[ExpectedCall], tokens: list[ExpectedTokens], tolerance: float
+) -> None:
     with EngineProcess(export) as engine:
-        checked.rows += [run_call(engine, call, checked.tolerance) for call in calls]
-        checked.rows += [run_tokens(engine, export.manifest, each, checked.tolerance) for each in tokens]
+        checked.rows += [run_call(engine, call, tolerance) for call in calls]
+        checked.rows += [run_tokens(engine, export.manifest, each, tolerance) for each in tokens]
 
 
 def _load(cls: type, folder: Path, dtype: str, trust_remote_code: bool) -> torch.nn.Module:
@@ -196,15 +244,16 @@ def _load(cls: type, folder: Path, dtype: str, trust_remote_code: bool) -> torch
 
 
 def _save(twin: torch.nn.Module, folder: Path, request: TwinRequest) -> None:
+    folder.mkdir()
     twin.save_pretrained(folder)
     if request.trust_remote_code:
         for file in request.model.glob("*.py"):
             shutil.copy(file, folder)
 
 
-def _export(request: TwinRequest, folder: Path, model: Path, output: Path) -> None:
+def _export(request: TwinRequest, folder: Path, dtype: str, output: Path) -> None:
     program = shutil.which(request.program) or request.program
-    command = [program, "export", request.engine, "--check", "off", "--model", str(model),
+    command = [program, "export", request.engine, "--check", "off", "--model", str(folder / "twin"), "--dtype", dtype,
                "--capture", str(folder / "twin.capture"), "--plan", str(folder / "plan.json"), "-o", str(output)]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, text=True)

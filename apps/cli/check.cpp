@@ -1,0 +1,161 @@
+#include "check.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <system_error>
+
+#include "base/text.h"
+#include "commands.h"
+#include "driver/check_report.h"
+#include "model_source.h"
+#include "python.h"
+#include "subprocess.h"
+#include "table.h"
+
+namespace argosy::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kModule = "argosy.check";
+constexpr size_t kShownWrong = 8;
+
+void add(std::vector<std::string>& arguments, const char* flag, const std::string& value) {
+  if (!value.empty()) arguments.insert(arguments.end(), {flag, value});
+}
+
+/// What is wrong, a line for each call.
+void print_wrong(const CheckReport& report, Terminal& terminal) {
+  terminal.print_error(format("argosy: {} in {} is wrong in {} of {}:\n", report.model_class, report.engine,
+                              report.wrong.size(), count_of(report.calls, "call")));
+  for (size_t i = 0; i < report.wrong.size() && i < kShownWrong; ++i)
+    terminal.print_error(format("  {}\n", report.wrong[i]));
+  if (report.wrong.size() > kShownWrong)
+    terminal.print_error(format("  and {} more\n", report.wrong.size() - kShownWrong));
+}
+
+/// Runs the module, which writes its report to `output`. kNotRun: no Python, or it could not do it.
+CheckOutcome run_module_check(std::vector<std::string> arguments, const fs::path& output, const std::string& why,
+                              const Environment& environment, Terminal& terminal) {
+  arguments.insert(arguments.end(), {"--progress", "json", "-o", output.string()});
+  if (candidate_pythons(environment).empty()) return {CheckOutcome::Kind::kNotRun, "there is no Python to check with"};
+  auto ended = run_module(kModule, arguments, why, environment, terminal);
+  if (!ended) {
+    terminal.print_error(ended.error());
+    return {CheckOutcome::Kind::kNotRun, "Python cannot be started"};
+  }
+  if (ended->exit_code != kDone && ended->exit_code != kWrong) {
+    terminal.log(LogLevel::kWarn,
+                 format("{} -m {} ended with {}{}", ended->python, kModule, ended->exit_code, ended->last_lines));
+    return {CheckOutcome::Kind::kNotRun,
+            ended->lacks_package() ? "Python lacks argosy, torch or transformers" : "the check itself failed"};
+  }
+  auto report = CheckReport::read(output);
+  if (!report) {
+    terminal.print_error(report.error());
+    return {CheckOutcome::Kind::kNotRun, "the check's result cannot be read"};
+  }
+  if (ended->exit_code == kDone && report->ok) {
+    terminal.log(LogLevel::kInfo, format("checked {} in {}: {}, differences up to {:.1e}", report->model_class,
+                                         report->engine, count_of(report->calls, "call"), report->largest));
+    return {CheckOutcome::Kind::kRight, ""};
+  }
+  print_wrong(*report, terminal);
+  return {CheckOutcome::Kind::kWrong, ""};
+}
+
+/// A file for the report, gone at the end.
+struct ReportFile {
+  ReportFile() {
+    std::error_code failure;
+    fs::path folder = fs::temp_directory_path(failure);
+    std::string name = ((failure ? fs::path("/tmp") : folder) / "argosy-check-XXXXXX").string();
+    if (int descriptor = ::mkstemp(name.data()); descriptor >= 0) ::close(descriptor);
+    path = name;
+  }
+  ReportFile(const ReportFile&) = delete;
+  ReportFile& operator=(const ReportFile&) = delete;
+  ~ReportFile() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+  fs::path path;
+};
+
+}  // namespace
+
+CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, std::string_view backend,
+                        const Environment& environment, Terminal& terminal) {
+  CheckOutcome outcome;
+  auto key = twin_check_key(capture, backend, "");
+  if (!key) return {CheckOutcome::Kind::kNotRun, "the capture cannot be read"};
+  std::vector<std::string> arguments = {"--twin", request.model.string()};
+  add(arguments, "--engine", std::string(backend));
+  add(arguments, "--program", own_program());
+  add(arguments, "--task", request.task);
+  add(arguments, "--shape", request.shape);
+  if (request.prefill) arguments.emplace_back("--prefill");
+  if (request.trust_remote_code) arguments.emplace_back("--trust-remote-code");
+  CacheWork work;
+  work.kind = CacheKind::kCheck;
+  work.key = *key;
+  work.make = [&](const fs::path& output) -> Status {
+    outcome = run_module_check(arguments, output, format("no check of this capture for {} is remembered", backend),
+                               environment, terminal);
+    if (outcome.kind == CheckOutcome::Kind::kRight) return {};
+    return fail(ErrorCode::kInvalidInput, "not checked");
+  };
+  work.on_wait = [&] { terminal.print_error("argosy: another process checks the same; waiting for it\n"); };
+  work.on_damaged = [&](const fs::path& path) {
+    terminal.log(LogLevel::kWarn, format("{} is damaged and not used; argosy cache prune removes it", path.string()));
+  };
+  auto obtained = obtain(CaptureCache(environment.cache), work);
+  if (obtained) return {CheckOutcome::Kind::kRight, ""};
+  // A check that passed counts even if the cache cannot keep it.
+  if (outcome.kind == CheckOutcome::Kind::kRight || !outcome.why.empty()) return outcome;
+  if (outcome.kind != CheckOutcome::Kind::kWrong) {
+    terminal.print_error(obtained.error());
+    outcome.why = "the cache cannot be used";
+  }
+  return outcome;
+}
+
+CheckOutcome check_written(const fs::path& written, const CaptureRequest& request, std::string_view backend,
+                           const Environment& environment, Terminal& terminal) {
+  ReportFile report;
+  std::vector<std::string> arguments = {written.string()};
+  add(arguments, "--against", request.model.string());
+  add(arguments, "--engine", std::string(backend));
+  if (request.trust_remote_code) arguments.emplace_back("--trust-remote-code");
+  return run_module_check(arguments, report.path, "comparing with the model's own weights", environment, terminal);
+}
+
+int run_check(const CheckOptions& options, const Environment& environment, const GlobalOptions& global,
+              Terminal& terminal) {
+  auto model = obtain_model(options.source, ModelParts::kWeights, environment, terminal);
+  if (!model) {
+    terminal.print_error(model.error());
+    return kFailed;
+  }
+  std::vector<std::string> pythons = candidate_pythons(environment);
+  if (pythons.empty()) {
+    terminal.print_error(Error{ErrorCode::kNotFound, "there is no Python to check with",
+                               "install Python with argosy, torch and transformers, or name it by ARGOSY_PYTHON"});
+    return kFailed;
+  }
+  std::vector<std::string> command = {pythons[0], "-m", kModule, options.bundle, "--against", model->string()};
+  add(command, "--calls", options.calls);
+  if (options.json) command.emplace_back("--json");
+  if (options.source.trust_remote_code) command.emplace_back("--trust-remote-code");
+  add(command, "--progress",
+      global.progress == ProgressMode::kJson  ? "json"
+      : global.progress == ProgressMode::kOff ? "off"
+                                              : "text");
+  if (auto exit_code = run_through(command)) return *exit_code;
+  terminal.print_error(Error{ErrorCode::kIo, format("{} cannot be started", pythons[0]),
+                             "check that it is a Python interpreter; ARGOSY_PYTHON names another"});
+  return kFailed;
+}
+
+}  // namespace argosy::cli

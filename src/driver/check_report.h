@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace argosy {
+
+/// What `python -m argosy.check` found, as far as C++ needs it. The file has the figures of every call.
+struct CheckReport {
+  bool ok = false;
+  std::string engine, model_class;
+  size_t calls = 0;
+  double largest = 0;              // difference over all calls, absolute; infinite where one could not be compared
+  std::vector<std::string> wrong;  // a line for each call that is wrong
+
+  static Result<CheckReport> read(const std::filesystem::path& path);
+};
+
+/// Under which a passed check on a twin is remembered: a hash of the capture's bytes, the backend, the options of the
+/// backend that change what it writes, and the version of this library.
+Result<std::string> twin_check_key(const std::filesystem::path& capture, std::string_view backend,
+                                   std::string_view options);
+
+}  // namespace argosy
