@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "backends/pt2/document.h"
+#include "backends/pt2/lowering.h"
 #include "backends/pt2/writer.h"
 #include "base/text.h"
 #include "driver/run_passes.h"
@@ -32,7 +33,9 @@ Result<Program> lowered_program(const ExportInput& input, Diagnostics& diagnosti
   ARGOSY_TRY(Program program, read_program(input.capture, options));
   ARGOSY_TRY_STATUS(attach(program, *input.plan, *input.checkpoint));
   PassContext context{diagnostics};
-  ARGOSY_TRY([[maybe_unused]] bool has_changed, verify_and_run(Pipeline(), program, context, {}));
+  PipelineHooks hooks;
+  hooks.verify_each = true;
+  ARGOSY_TRY([[maybe_unused]] bool has_changed, verify_and_run(pt2_pipeline(), program, context, hooks));
   return program;
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "ir/verify.h"
 #include "passes/compact_ids.h"
+#include "passes/decompose_custom_ops.h"
 #include "passes/eliminate_dead_code.h"
 #include "passes/verify_program.h"
 
@@ -16,6 +17,7 @@ namespace {
 // In alphabetical order.
 constexpr NamedPass kPasses[] = {
     {"compact-ids", "number nodes and values densely, without gaps of erased ones", compact_ids},
+    {"decompose-custom-ops", "take ops apart that plain PyTorch does not have", decompose_custom_ops},
     {"eliminate-dead-code", "remove nodes that have no effect and whose results nobody uses", eliminate_dead_code},
     {"verify", "check structure and every node against its schema; changes nothing", verify_program},
 };
