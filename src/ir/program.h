@@ -72,6 +72,9 @@ struct Component {
   std::vector<Guard> guards;
   std::vector<SpecializedDim> specialized;
   std::map<std::string, std::string> attributes;  // texts that only readers and writers understand
+  /// Arguments of a call that works, by name of the input; of all tensors or of none. Like the bytes of weights they
+  /// are not part of the text form.
+  std::map<std::string, TensorSourcePtr> samples;
 
   const Graph& entry() const { return graphs.front(); }
 };

@@ -13,6 +13,7 @@ from . import weightless
 from .caches import on_cpu
 from .components import Component, Shape, find_components
 from .dims import Dims, narrowed, observe_dims, parse_shape
+from .structures import identifier, named_leaves
 from .trace import Traced, trace
 from .wiring import wiring
 from .writer import GraphEntry, Manifest, write_capture
@@ -113,7 +114,8 @@ def _integers(config, endings: tuple[str, ...]) -> list[int]:
 def write_session(session: Session, path: str | os.PathLike, configuration: dict) -> None:
     graphs = [
         GraphEntry(each.component.name, each.program, each.dims.names, each.dims.ranges, each.dims.sums, each.output_names,
-                   each.input_paths, cache=_cache_layout(each), specialized=each.specialized)
+                   each.input_paths, cache=_cache_layout(each), specialized=each.specialized,
+                   samples=_sample_call(session, each))
         for each in session.traced
     ]  # fmt: skip
     manifest = Manifest(
@@ -133,6 +135,19 @@ def _cache_layout(traced: Traced) -> dict | None:
             output = path.replace(argument, "present", 1)
             pairs.append({"input": name, "path": path, "output": output if output in traced.output_names else None})
     return {"argument": argument, "states": pairs}
+
+
+def _sample_call(session: Session, traced: Traced) -> dict[str, torch.Tensor]:
+    """What the twin's component may be called with, small, by graph input; nothing if it cannot be that small."""
+    for shape in (Shape(2, 5, 3, 1), trace_shape(session.config)):
+        try:
+            made = named_leaves(traced.component.inputs(session.twin, shape))
+        except Exception:  # noqa: BLE001 - models have smallest inputs of their own
+            continue
+        samples = {identifier(name): tensor for name, tensor in made.items()}
+        if samples.keys() == traced.input_paths.keys():
+            return samples
+    return {}
 
 
 def versions() -> dict[str, str]:

@@ -48,6 +48,8 @@ class GraphEntry:
     input_paths: dict[str, str] = field(default_factory=dict)
     cache: Any = None
     specialized: list[dict] = field(default_factory=list)
+    #: a call of the twin, by input; of floating-point tensors only the sizes are kept
+    samples: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
 @dataclass
@@ -91,6 +93,8 @@ def write_capture(path: str | os.PathLike, graphs: list[GraphEntry], manifest: M
     entries.insert(0, ("capture.json", to_json(document)))
     if tensors := constants(graphs):
         entries.append(("constants.safetensors", safetensors_bytes(tensors)))
+    if tensors := sample_values(graphs):
+        entries.append(("samples.safetensors", safetensors_bytes(tensors)))
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
@@ -157,6 +161,8 @@ def interface(graph: GraphEntry) -> dict:
             described = describe(name, values[name], graph.dim_names.get(name, {}))
             if graph.input_paths.get(name, name) != name:
                 described["path"] = graph.input_paths[name]
+            if name in graph.samples:
+                described["sample"] = list(graph.samples[name].shape)
             inputs.append(described)
     outputs = []
     for i, name in enumerate(program.graph_signature.user_outputs):
@@ -190,6 +196,16 @@ def constants(graphs: list[GraphEntry]) -> dict[str, torch.Tensor]:
                 name = f"{graph.name}/{name}"
             found[name] = tensor
     return found
+
+
+def sample_values(graphs: list[GraphEntry]) -> dict[str, torch.Tensor]:
+    """Values of sample inputs that are no floating-point numbers: those must fit each other (ids, masks, positions)."""
+    return {
+        f"{graph.name}/{name}": tensor
+        for graph in graphs
+        for name, tensor in graph.samples.items()
+        if not tensor.is_floating_point() and not tensor.is_complex()
+    }
 
 
 def write_zip(path: Path, entries: list[tuple[str, bytes]]) -> None:

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "backends/pt2/sample_inputs.h"
 #include "backends/pt2/type_writer.h"
 #include "base/checked_math.h"
 #include "base/text.h"
@@ -164,7 +165,12 @@ Result<Pt2Document> build_pt2_document(const Program& program, const Pt2Document
     add_text(format("{}{}.json", kPt2Models, component.name), std::move(graph));
     std::string sample = format("{}{}{}.pt", root, kPt2SampleInputs, component.name);
     auto found = options.sample_inputs.find(component.name);
-    document.entries.push_back({std::move(sample), "", found == options.sample_inputs.end() ? nullptr : found->second});
+    if (found != options.sample_inputs.end()) {
+      document.entries.push_back({std::move(sample), "", found->second});
+    } else {
+      ARGOSY_TRY(std::string made, torch_sample_inputs(component));
+      document.entries.push_back({std::move(sample), std::move(made), nullptr});
+    }
   }
   add_text(kPt2VersionEntry, "0");
   add_text(".data/version", "6\n");

@@ -1,53 +1,22 @@
 #include "frontends/capture/capture.h"
 
-#include <array>
 #include <unordered_map>
 
 #include "base/text.h"
 #include "frontends/capture/interface.h"
+#include "frontends/capture/samples.h"
+#include "frontends/capture/stored_tensors.h"
 #include "frontends/pt2/graph_json.h"
 #include "frontends/pt2/json_field.h"
-#include "io/safetensors.h"
 
 namespace argosy {
 namespace {
 
 constexpr std::string_view kManifest = "capture.json";
-constexpr std::string_view kConstants = "constants.safetensors";
+constexpr std::string_view kConstants = "constants.safetensors", kSamples = "samples.safetensors";
 constexpr uint64_t kMaxManifest = uint64_t{64} << 20;
 constexpr uint64_t kMaxGraph = uint64_t{512} << 20;
 constexpr size_t kMaxComponents = 1000;
-
-/// The tensors of constants.safetensors, as slices of the capture itself.
-class Constants {
- public:
-  static Result<Constants> read(const ZipReader& zip) {
-    Constants constants;
-    const ZipEntry* entry = zip.find(kConstants);
-    if (entry == nullptr) return constants;
-    std::array<std::byte, 8> length_bytes{};
-    size_t available = std::min<uint64_t>(entry->size, length_bytes.size());
-    ARGOSY_TRY_STATUS(zip.file()->read(entry->offset, std::span(length_bytes).first(available)));
-    ARGOSY_TRY(uint64_t length,
-               safetensors_header_length(std::span(length_bytes).first(available), entry->size, kConstants));
-    ARGOSY_TRY(std::string text, zip.file()->read_text(entry->offset + length_bytes.size(), length));
-    ARGOSY_TRY(SafetensorsHeader header, parse_safetensors_header(std::move(text), entry->size, kConstants));
-    for (SafetensorsEntry& tensor : header.tensors) {
-      tensor.offset += entry->offset;
-      std::string name = tensor.name;
-      constants.tensors_.emplace(std::move(name), std::move(tensor));
-    }
-    return constants;
-  }
-
-  const SafetensorsEntry* find(const std::string& name) const {
-    auto found = tensors_.find(name);
-    return found == tensors_.end() ? nullptr : &found->second;
-  }
-
- private:
-  std::unordered_map<std::string, SafetensorsEntry> tensors_;
-};
 
 class CaptureReader {
  public:
@@ -58,7 +27,8 @@ class CaptureReader {
     JsonField root(document.root(), "");
     ARGOSY_TRY_STATUS(root.require_object());
     ARGOSY_TRY_STATUS(check_version(root));
-    ARGOSY_TRY(constants_, Constants::read(zip_));
+    ARGOSY_TRY(constants_, StoredTensors::read(zip_, kConstants));
+    ARGOSY_TRY(samples_, StoredTensors::read(zip_, kSamples));
     ARGOSY_TRY_STATUS(read_schemas(root));
     keep_attributes(root);
     JsonField components = root.member("components");
@@ -144,6 +114,7 @@ class CaptureReader {
     Result<Component> component = read_graph_json(graph.root(), name, program_, options);
     if (!component) return fail(std::move(component.error().in(format("entry {}", quoted(graph_entry)))));
     ARGOSY_TRY_STATUS(read_interface(json, *component));
+    ARGOSY_TRY_STATUS(read_samples(json, zip_, samples_, *component));
     keep_attribute(component->attributes, "cache", json.view().find("cache"));
     program_.components.push_back(*std::move(component));
     return {};
@@ -185,7 +156,7 @@ class CaptureReader {
   const ZipReader& zip_;
   Diagnostics* diagnostics_;
   SchemaLibrary schemas_;
-  Constants constants_;
+  StoredTensors constants_, samples_;
   Program program_;
   std::unordered_map<std::string, WeightId> by_name_;
 };
