@@ -1,4 +1,4 @@
-"""``python -m argosy.coverage capture``: measures which families can be captured and writes the report."""
+"""``python -m argosy.coverage capture|pt2``: measures which families can be captured or exported and writes the report."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import argparse
 import importlib.metadata
 import json
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
 from typing import Any
 
+from ..check.engines import ENGINES
 from ..errors import ExportError
+from .export_report import write_export_report
 from .families import read_families
 from .processes import Job, Limits, run_jobs
 from .report import Results, write_report
@@ -21,35 +24,49 @@ from .worker import preload
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m argosy.coverage", description=__doc__.split(":", 1)[1].strip())
     commands = parser.add_subparsers(dest="command", required=True)
-    capture = commands.add_parser("capture", help="captures of twins, beside transformers' DynamoExporter")
-    capture.add_argument("--families", type=Path, help="CSV with family,model_type,kind; default: the popular families")
-    capture.add_argument("--only", default="", metavar="A,B", help="only these of the list")
-    capture.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    capture.add_argument("--resume", action="store_true", help="keep what an earlier run of the same versions found")
-    capture.add_argument("--seconds", type=float, default=300.0, help="CPU time for one model and tool")
-    capture.add_argument("--memory", type=int, default=6000, metavar="MB", help="memory for one process")
-    capture.add_argument("--tools", default="ours,peer", help="ours, peer or both")
-    capture.add_argument("--work", type=Path, default=Path("build/coverage"), help="logs and results as they come")
-    capture.add_argument("--output", type=Path, default=Path("docs/coverage"), help="where the report goes")
+    for name, summary in (
+        ("capture", "captures of twins, beside transformers' DynamoExporter"),
+        *((engine, f"twins exported and run in {engine}, compared with eager") for engine in ENGINES),
+    ):
+        command = commands.add_parser(name, help=summary)
+        command.add_argument("--families", type=Path, help="CSV with family,model_type,kind; default: popular families")
+        command.add_argument("--only", default="", metavar="A,B", help="only these of the list")
+        command.add_argument("--jobs", type=int, default=1, help="processes at a time")
+        command.add_argument(
+            "--resume", action="store_true", help="keep what an earlier run of the same versions found"
+        )
+        command.add_argument("--seconds", type=float, default=300.0, help="CPU time for one model and tool")
+        command.add_argument("--memory", type=int, default=6000, metavar="MB", help="memory for one process")
+        if name == "capture":
+            command.add_argument("--tools", default="ours,peer", help="ours, peer or both")
+        else:
+            command.add_argument("--program", default="argosy", help="the command-line program that exports")
+        command.add_argument("--work", type=Path, default=Path("build/coverage"), help="logs and results as they come")
+        command.add_argument("--output", type=Path, default=Path("docs/coverage"), help="where the report goes")
     options = parser.parse_args(arguments)
     try:
-        return run_capture(options)
+        return run(options)
     except ExportError as error:
         print(f"argosy.coverage: {error}; {error.hint}", file=sys.stderr)
         return 1
 
 
-def run_capture(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     families = read_families(options.families, options.only)
     versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers")}
     options.work.mkdir(parents=True, exist_ok=True)
-    journal = options.work / "capture.jsonl"
+    journal = options.work / f"{options.command}.jsonl"
     results = _read_journal(journal, versions) if options.resume else {}
     if not options.resume:
         journal.unlink(missing_ok=True)
-    tools = [tool for tool in ("ours", "peer") if tool in options.tools.split(",")]
+    if options.command == "capture":
+        tools, program = [tool for tool in ("ours", "peer") if tool in options.tools.split(",")], ""
+    else:
+        tools, program = [options.command], shutil.which(options.program)
+        if program is None:
+            raise ExportError(f"there is no program {options.program}", code="not-found", hint="name it by --program")
     jobs = [
-        Job(family.name, family.model_type, tool)
+        Job(family.name, family.model_type, tool, program)
         for family in families
         for tool in tools
         if (family.name, tool) not in results
@@ -71,9 +88,13 @@ def run_capture(options: argparse.Namespace) -> int:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         preload()
     run_jobs(jobs, Limits(options.seconds, options.memory), options.jobs, options.work / "logs", done)
-    write_report(families, results, versions, options.output)
-    ours = sum(results.get((family.name, "ours"), {}).get("status") == "ok" for family in families)
-    print(f"{ours} of {len(families)} families captured: {options.output / 'capture.md'}")
+    report = options.output / f"{options.command}.md"
+    if options.command == "capture":
+        write_report(families, results, versions, options.output)
+    else:
+        write_export_report(options.command, families, results, versions, options.output)
+    good = sum(results.get((family.name, tools[0]), {}).get("status") == "ok" for family in families)
+    print(f"{good} of {len(families)} families {'captured' if options.command == 'capture' else 'exported'}: {report}")
     return 0
 
 

@@ -29,12 +29,14 @@ class Job:
     family: str
     model_type: str
     tool: str
+    #: the command-line program, for tools that are engines
+    program: str = ""
 
     def run(self, result: Path) -> None:
         """Writes a report to `result`, again after every step, so that a job that is ended has told how far it came."""
         from .worker import work
 
-        work(self.tool, self.model_type, result)
+        work(self.tool, self.model_type, result, self.program)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def render(document: dict[str, Any]) -> str:
         " windows, chunks and rotary limits.",
         "",
     ]
-    lines += _table(
+    lines += table(
         ("kind", "tried", "twins run", "ours ok", "ours ok at all edges", "peer tried", "peer ok", "peer traced"),
         (
             [
@@ -82,20 +82,20 @@ def render(document: dict[str, Any]) -> str:
         ),
     )
     lines += ["", "## Families", ""]
-    lines += _table(
+    lines += table(
         ("family", "class", "kind", "ours", "edges", "components", "nodes", "CPU s", "peak MB", "peer", "peer CPU s"),
         (_cells(row) for row in document["families"]),
     )
     lines += ["", "## What did not work", ""]
-    reasons = list(_reasons(document["families"], "ours"))
-    lines += reasons or ["Nothing."]
+    failed = list(reasons(document["families"], "ours"))
+    lines += failed or ["Nothing."]
     if edges := [
         f"- **{row['family']}**: {' '.join(row['ours']['edges_reason'].split()).replace('|', '/')}"
         for row in document["families"]
         if row["ours"]["status"] == "ok" and row["ours"].get("edges_reason")
     ]:
         lines += ["", "## Edges that did not agree", "", *edges]
-    if peer := list(_reasons(document["families"], "peer")):
+    if peer := list(reasons(document["families"], "peer")):
         lines += ["", "## What did not work in the peer", "", *peer]
     return "\n".join(lines) + "\n"
 
@@ -118,14 +118,14 @@ def _cells(row: dict[str, Any]) -> list[Any]:
     ]
 
 
-def _reasons(rows: list[dict[str, Any]], tool: str) -> Iterable[str]:
+def reasons(rows: list[dict[str, Any]], tool: str) -> Iterable[str]:
     for row in rows:
         if row[tool]["status"] not in ("ok", "not run"):
             reason = " ".join(str(row[tool].get("reason", "")).split())
             yield f"- **{row['family']}** ({row[tool]['status']}): {reason.replace('|', '/')}"
 
 
-def _table(head: tuple[str, ...], rows: Iterable[list[Any]]) -> list[str]:
+def table(head: tuple[str, ...], rows: Iterable[list[Any]]) -> list[str]:
     lines = [" | ".join(head), " | ".join("---" for _ in head)]
     lines += [" | ".join(str(cell) for cell in row) for row in rows]
     return [f"| {line} |" for line in lines]

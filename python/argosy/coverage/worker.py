@@ -61,13 +61,14 @@ def make_twin(model_type: str, report: Report) -> tuple[Any, Any]:
 
 def preload() -> None:
     """Imports what every job needs, and computes nothing: a process that is forked after this starts at once."""
-    for name in ("torch._dynamo", "torch.export", "transformers.modeling_utils", "argosy.coverage.ours"):
+    for name in ("torch._dynamo", "torch.export", "transformers.modeling_utils", "argosy.coverage.ours", "argosy.coverage.export"):
         importlib.import_module(name)
 
 
-def work(tool: str, model_type: str, path: Path) -> None:
-    """Does one job. Any way in which it ends is a result."""
+def work(tool: str, model_type: str, path: Path, program: str = "") -> None:
+    """Does one job. Any way in which it ends is a result. A tool is "ours", "peer", or an engine that runs exports."""
     import torch
+    from transformers import CONFIG_MAPPING
 
     report = Report(path)
     warnings.simplefilter("ignore")
@@ -79,10 +80,14 @@ def work(tool: str, model_type: str, path: Path) -> None:
             from .ours import run
 
             run(config, report)
-        else:
+        elif tool == "peer":
             from .peer import run as run_peer
 
             run_peer(twin, report)
+        else:
+            from .export import run as run_export
+
+            run_export(CONFIG_MAPPING[model_type](), tool, program, report)
     except BaseException as error:
         traceback.print_exc()
         report.finish("failed", f"{report.values.get('step', 'start')}: {first_line(error)}")
