@@ -13,6 +13,7 @@ import torch
 from ..errors import ExportError
 from ..observer import InputObserver
 from ..observer.calls import copy_value
+from .keeping import unchanged
 
 Components = dict[str, tuple[torch.nn.Module, dict[str, Any]]]
 
@@ -52,6 +53,7 @@ def _observe_generate(
     observers = {name: InputObserver() for name in parts}
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())
+        stack.enter_context(unchanged(model))
         stack.enter_context(observer(model, store_n_calls=2))
         for name, part in parts.items():
             stack.enter_context(observers[name](part, store_n_calls=1))
@@ -105,6 +107,7 @@ def decompose_multimodal(model: torch.nn.Module, inputs: Mapping[str, Any]) -> C
     observers = {name: InputObserver() for name in parts}
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())
+        stack.enter_context(unchanged(model))
         for name, part in parts.items():
             stack.enter_context(observers[name](part, store_n_calls=1))
         try:

@@ -10,12 +10,13 @@ from typing import Any
 import torch
 
 from ..capture.swap import replaced
-from ..capture.trace import attributes_kept
 from ..observer.calls import copy_value
 from ..observer.shapes import map_tensors
-from ..patching import apply_patches, patched
+from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches, patched
 from .base import HfExporter
 from .configs import DynamoConfig
+from .experts import traceable_experts
+from .keeping import unchanged
 from .prepare import prepare_for_export
 from .pytrees import register_cache_classes, register_containers
 
@@ -42,7 +43,8 @@ class DynamoExporter(HfExporter):
     ) -> torch.export.ExportedProgram:
         """The program of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""
         config = DynamoConfig.accept(config)
-        model, inputs, flags = prepare_for_export(model, dict(copy_value(dict(sample_inputs))))
+        with unchanged(model):
+            model, inputs, flags = prepare_for_export(model, dict(copy_value(dict(sample_inputs))))
         register_cache_classes(model)
         register_containers(dict(inputs))
         shapes = config.dynamic_shapes
@@ -53,9 +55,10 @@ class DynamoExporter(HfExporter):
             apply_patches("dynamo"),
             _settings(model, flags),
             _plain_signature(model, list(inputs)),
-            attributes_kept(model),
+            traceable_experts(model),
+            unchanged(model),
         ):
-            return torch.export.export(
+            program = torch.export.export(
                 model,
                 (),
                 kwargs=dict(inputs),
@@ -63,6 +66,9 @@ class DynamoExporter(HfExporter):
                 strict=config.strict,
                 prefer_deferred_runtime_asserts_over_guards=config.prefer_deferred_runtime_asserts_over_guards,
             )
+        apply_fx_node_fixes("dynamo", program.graph_module)
+        apply_fx_program_fixes("dynamo", program)
+        return program
 
 
 def all_dynamic(inputs: Mapping[str, Any]) -> dict[str, Any]:

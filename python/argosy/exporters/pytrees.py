@@ -11,7 +11,7 @@ import importlib
 import json
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils import _pytree
@@ -20,14 +20,20 @@ from torch.utils import _pytree
 _LENGTHS = ("cumulative_length", "_seen_tokens", "seen_tokens")
 
 
-class Form:
-    """A description: a nest of tagged lists that JSON can hold."""
+#: Classes and functions by path. Strict traces cannot import; what they need has been found before.
+_FOUND: dict[str, Any] = {}
 
-    def __init__(self, node: list[Any]) -> None:
-        self.node = node
+
+class Form(NamedTuple):
+    """A description: a nest of tagged lists that JSON can hold. A named tuple, which torch's strict mode can follow."""
+
+    node: list[Any]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Form) and _outline(self.node) == _outline(other.node)
+
+    def __ne__(self, other: object) -> bool:  # a tuple has one of its own
+        return not self == other
 
     def __hash__(self) -> int:
         return hash(json.dumps(_outline(self.node)))
@@ -42,6 +48,8 @@ def register_containers(*values: Any) -> None:
             register_containers(*value)
         elif _is_object(value):
             register_class(type(value))
+        if type(value) in _pytree.SUPPORTED_NODES and not isinstance(value, (dict, list, tuple)):
+            _pytree.tree_unflatten(*_pytree.tree_flatten(value))  # finds the classes inside
 
 
 def register_cache_classes(model: torch.nn.Module) -> None:
@@ -184,5 +192,7 @@ def _path(value: Any) -> str:
 
 
 def _find(path: str) -> Any:
-    module, _, name = path.partition(":")
-    return functools.reduce(getattr, name.split("."), importlib.import_module(module))
+    if path not in _FOUND:
+        module, _, name = path.partition(":")
+        _FOUND[path] = functools.reduce(getattr, name.split("."), importlib.import_module(module))
+    return _FOUND[path]
