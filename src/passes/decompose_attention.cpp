@@ -13,9 +13,9 @@ constexpr std::string_view kRepeat =
     "Tensor";
 constexpr std::string_view kSdpa =
     "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
-    "dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
+    "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
 constexpr std::string_view kContiguous =
-    "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)";
+    "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)";
 constexpr std::string_view kTranspose = "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)";
 constexpr std::string_view kMatmul = "aten::matmul(Tensor self, Tensor other) -> Tensor";
 constexpr std::string_view kMul = "aten::mul.Scalar(Tensor self, Scalar other) -> Tensor";

@@ -1,8 +1,8 @@
 """Attention as one op of a graph, so that a backend need not find it among matrix products.
 
 ``argosy::attention`` takes keys and values as the cache holds them (not repeated for grouped queries), mask, attention sinks,
-scale, soft cap and window. Captures have it only where asked for (``--attention whole``): what leaves through a ``.pt2`` file
-is plain ATen, and nothing takes the op apart yet.
+scale, soft cap and window. Captures have it only where asked for (``--attention whole``); what leaves through a ``.pt2`` file
+is plain ATen, to which the pass ``decompose-custom-ops`` takes it apart.
 """
 
 from __future__ import annotations
