@@ -94,6 +94,37 @@ TEST(Capture, constants_come_along_and_parameters_do_not) {
   EXPECT_GE(with_bytes, 1u);
 }
 
+constexpr std::string_view kHidden = R"({"dims":["batch",4,"sequence"],"dtype":"f32","name":"hidden")";
+constexpr std::string_view kCache = R"({"dims":["batch",4],"dtype":"f32","name":"cache")";
+
+TEST(Capture, samples_have_the_sizes_of_the_graph_and_of_the_call) {
+  ZipEntries entries = read_zip(kGolden);
+  std::string& manifest = entry(entries, "capture.json");
+  replace(manifest, kHidden, std::string(kHidden) + R"(,"sample":[2,9,3])");
+  replace(manifest, kCache, std::string(kCache) + R"(,"sample":[2,9])");
+  // The encoder's are integers, of which no values are stored: it gets none.
+  replace(manifest, R"("dtype":"i64","name":"tokens")", R"("dtype":"i64","name":"tokens","sample":[2,3])");
+  std::filesystem::path path = test_file(".capture");
+  write_zip(path, entries);
+  Program program = read_program(path, {}).value();
+  EXPECT_TRUE(program.components[0].samples.empty());
+  ASSERT_EQ(program.components[1].samples.size(), 2u);
+  auto shape = program.components[1].samples.at("hidden")->shape();
+  EXPECT_EQ(std::vector<int64_t>(shape.begin(), shape.end()), (std::vector<int64_t>{2, 4, 3}));
+  std::filesystem::remove(path);
+}
+
+TEST(Capture, rejects_samples_that_contradict_the_graph) {
+  EXPECT_NE(error_after([](ZipEntries& entries) {
+              replace(entry(entries, "capture.json"), kHidden, std::string(kHidden) + R"(,"sample":[2,9])");
+            }).find("not as many sizes as the input has"),
+            std::string::npos);
+  EXPECT_NE(error_after([](ZipEntries& entries) {
+              replace(entry(entries, "capture.json"), kHidden, std::string(kHidden) + R"(,"sample":[2,9,-3])");
+            }).find("a negative size"),
+            std::string::npos);
+}
+
 TEST(Capture, rejects_other_formats_and_versions) {
   EXPECT_NE(error_after([](ZipEntries& entries) {
               replace(entry(entries, "capture.json"), "\"version\":1", "\"version\":2");
