@@ -95,6 +95,7 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
   add(arguments, "--program", own_program());
   add(arguments, "--task", request.task);
   add(arguments, "--shape", request.shape);
+  add(arguments, "--dtype", request.dtype);
   if (request.prefill) arguments.emplace_back("--prefill");
   if (request.trust_remote_code) arguments.emplace_back("--trust-remote-code");
   CacheWork work;

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "check.h"
 #include "commands.h"
 #include "driver/export_pt2.h"
 #include "driver/model_folder.h"
@@ -52,10 +53,28 @@ Result<fs::path> obtain_file(const std::string& named, const PythonWork& work, c
   return obtained.entry.path;
 }
 
-/// Compares the export with the model before it is written (twin); nullopt: not the same.
-Result<std::optional<ExportCheck>> check_before_writing(const ExportOptions& options) {
+/// What the export says of its check. One on a twin is done now; nullopt: it did not pass.
+std::optional<ExportCheck> check_before_writing(const ExportOptions& options, const Inputs& inputs,
+                                                const fs::path& capture, const Environment& environment,
+                                                Terminal& terminal) {
   if (options.check == CheckMode::kOff) return ExportCheck{"off", "not asked for"};
-  return ExportCheck{"none", "this version cannot check yet"};
+  if (options.check == CheckMode::kFull) return ExportCheck{"full", ""};  // or there will be no export
+  CheckOutcome outcome = check_twin(inputs.request, capture, "pt2", environment, terminal);
+  if (outcome.kind == CheckOutcome::Kind::kWrong) return std::nullopt;
+  if (outcome.kind == CheckOutcome::Kind::kRight) return ExportCheck{"twin", ""};
+  terminal.log(LogLevel::kWarn, format("the export is not checked: {}", outcome.why));
+  return ExportCheck{"none", outcome.why};
+}
+
+/// The check on the model's own weights, of what is written but not there yet. `is_wrong` tells why it is an error.
+Status check_before_commit(const fs::path& written, const Inputs& inputs, const Environment& environment,
+                           Terminal& terminal, bool& is_wrong) {
+  CheckOutcome outcome = check_written(written, inputs.request, "pt2", environment, terminal);
+  if (outcome.kind == CheckOutcome::Kind::kRight) return {};
+  is_wrong = outcome.kind == CheckOutcome::Kind::kWrong;
+  return fail(ErrorCode::kInvalidInput,
+              is_wrong ? std::string("the export differs from the model") : format("not checked: {}", outcome.why),
+              is_wrong ? "please report it; --check off exports it anyway" : "--check twin or off exports without it");
 }
 
 /// What is left for weights on their way, given what the process has taken so far.
@@ -167,15 +186,30 @@ Result<ExitCode> export_pt2(const ExportOptions& options, const Environment& env
   ARGOSY_TRY(fs::path plan_file, obtain_file(options.plan, inputs.plan_work, environment, terminal));
   ARGOSY_TRY(WeightPlan plan, WeightPlan::read(plan_file));
   ARGOSY_TRY(Pt2Export prepared, Pt2Export::prepare({capture, &plan, &inputs.checkpoint}, destination, diagnostics));
-  ARGOSY_TRY(std::optional<ExportCheck> check, check_before_writing(options));
-  if (!check) return kWrong;
+  std::optional<ExportCheck> check = check_before_writing(options, inputs, capture, environment, terminal);
+  if (!check) {
+    terminal.print_error(
+        format("argosy: nothing is written to {}; --check off exports it anyway\n", destination.path.string()));
+    return kWrong;
+  }
   ExportWriteOptions write;
   ARGOSY_TRY(write.scratch_bytes, scratch_bytes(options.memory_bytes));
   write.threads = thread_count(options.threads);
   write.check = *check;
   write.progress = terminal.progress_hook();
   auto start = std::chrono::steady_clock::now();
-  ARGOSY_TRY_STATUS(prepared.write(write));
+  bool is_wrong = false;
+  if (options.check == CheckMode::kFull) {
+    write.before_commit = [&](const fs::path& written) {
+      return check_before_commit(written, inputs, environment, terminal, is_wrong);
+    };
+  }
+  Status written = prepared.write(write);
+  if (!written && is_wrong) {
+    terminal.print_error(written.error());
+    return kWrong;
+  }
+  ARGOSY_TRY_STATUS(std::move(written));
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   terminal.print_error(
       format("argosy: {}: {}, {}, {} written in {:.1f} s ({}/s), peak memory {}, check {}\n", destination.path.string(),

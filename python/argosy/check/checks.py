@@ -89,7 +89,7 @@ class TwinRequest:
 def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Checked:
     """Builds the twin of a configuration, exports it as the real one is exported, and compares all components: in float32,
     where differences are small enough to tell, and at a few shapes in the dtype that is asked for."""
-    from ..capture.configuration import load_config
+    from ..capture.configuration import load_config, set_dtype
     from ..capture.session import open_session
     from ..capture.twin import shrink
 
@@ -97,7 +97,7 @@ def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Chec
     report("building the twin")
     config = shrink(load_config(request.model, trust_remote_code=request.trust_remote_code))
     asked = _dtype_name(config) if request.dtype == "auto" else request.dtype
-    _set_dtype(config, "float32")
+    set_dtype(config, "float32")
     session = open_session(config, request.task, shape=request.shape, prefill=request.prefill)
     engine = ENGINES[request.engine]
     checked = Checked("twin", engine.name, session.model_class.__name__, session.task, engine.twin_tolerance)
@@ -106,7 +106,7 @@ def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Chec
         _save(session.twin, folder / "twin", request)
         _check_twin_in("float32", session, folder, request, checked, report)
         if asked != "float32":
-            _set_dtype(session.config, asked)
+            set_dtype(session.config, asked)
             session.traced.clear()
             _check_twin_in(asked, session, folder, request, checked, report)
     checked.cpu_seconds = _cpu_seconds() - start
@@ -150,14 +150,6 @@ def _check_twin_in(
 def _dtype_name(config: Any) -> str:
     dtype = getattr(config, "dtype", None) or getattr(config, "torch_dtype", None) or "float32"
     return str(dtype).removeprefix("torch.")
-
-
-def _set_dtype(config: Any, dtype: str) -> None:
-    """For the whole model."""
-    config.dtype = getattr(torch, dtype)
-    for name in getattr(config, "sub_configs", {}):
-        if (part := getattr(config, name, None)) is not None:
-            part.dtype = getattr(torch, dtype)
 
 
 def check_export(
