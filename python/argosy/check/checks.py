@@ -20,7 +20,7 @@ from ..capture.components import Component, Shape
 from ..capture.session import Session
 from ..errors import ExportError
 from .calls import ExpectedCall, expected_call
-from .engines import ENGINES, EngineProcess, Export, find_export
+from .engines import ENGINES, EngineError, EngineProcess, Export, find_export
 from .greedy import ExpectedTokens, expected_tokens, run_tokens
 from .interface import fits, promised_shapes
 from .observed import observed_calls
@@ -220,7 +220,12 @@ def edge_calls(
 def _run(
     checked: Checked, export: Export, calls: list[ExpectedCall], tokens: list[ExpectedTokens], tolerance: float
 ) -> None:
-    with EngineProcess(export) as engine:
+    try:
+        process = EngineProcess(export)
+    except EngineError as error:  # what cannot be opened is as wrong as can be
+        checked.rows.append(Row(", ".join(export.interfaces), "open", "", False, note=str(error)))
+        return
+    with process as engine:
         checked.rows += [run_call(engine, call, tolerance) for call in calls]
         checked.rows += [run_tokens(engine, export.manifest, each, tolerance) for each in tokens]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -86,6 +87,10 @@ def _manifest(engine: Engine, files: list[Path]) -> dict[str, Any]:
     return {**merged, "components": list(components.values())}
 
 
+class EngineError(RuntimeError):
+    """What an engine says of a file that it does not open, or of a call that it does not run."""
+
+
 class EngineProcess:
     """Runs an export in a process of its own, without transformers and argosy. To be used in a with block."""
 
@@ -115,14 +120,14 @@ class EngineProcess:
         return link
 
     def call(self, component: str, inputs: Mapping[str, torch.Tensor]) -> tuple[dict[str, torch.Tensor], float]:
-        """Flat outputs and the seconds that the engine took. What the engine refuses is a ``RuntimeError``."""
+        """Flat outputs and the seconds that the engine took. What the engine refuses is an ``EngineError``."""
         given, made = (Path(self._folder.name) / name for name in ("inputs.pt", "outputs.pt"))
         torch.save({name: tensor.detach().contiguous() for name, tensor in inputs.items()}, given)
         assert self._process.stdin is not None
-        self._process.stdin.write(
-            json.dumps({"component": component, "inputs": str(given), "outputs": str(made)}) + "\n"
-        )
-        self._process.stdin.flush()
+        request = {"component": component, "inputs": str(given), "outputs": str(made)}
+        with contextlib.suppress(BrokenPipeError):  # a process that has ended gives no answer either
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
         answer = self._answer()
         return torch.load(made, weights_only=True), answer["seconds"]
 
@@ -132,20 +137,17 @@ class EngineProcess:
         if not line:
             self._errors.seek(0)
             said = self._errors.read().strip().splitlines()
-            raise ExportError(
-                f"the engine's process ended{': ' + said[-1] if said else ''}",
-                code="engine-failed",
-                hint="see that the export loads in a fresh process",
-            )
+            raise EngineError(f"the engine's process ended{': ' + said[-1] if said else ''}")
         answer = json.loads(line)
         if "error" in answer:
-            raise RuntimeError(answer["error"])
+            raise EngineError(answer["error"])
         return answer
 
     def close(self) -> None:
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
-                stream.close()
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
         self._process.wait()
         self._errors.close()
         self._folder.cleanup()

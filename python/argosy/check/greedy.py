@@ -14,7 +14,7 @@ from ..capture.components import Component, Shape
 from ..capture.structures import identifier
 from ..capture.swap import replaced
 from .calls import error_line
-from .engines import EngineProcess
+from .engines import EngineError, EngineProcess
 from .interface import complete, next_states, wired
 from .rows import Row
 
@@ -116,7 +116,7 @@ def run_tokens(
     except LookupError as error:
         row.note = str(error)
         return row
-    except RuntimeError as error:
+    except EngineError as error:
         row.ok, row.note = False, str(error)
         return row
     row.seconds_program = time.perf_counter() - start

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from ..capture.structures import identifier
-from .calls import ExpectedCall, error_line
+from .calls import ExpectedCall
 from .compare import Difference, difference
-from .engines import EngineProcess
+from .engines import EngineError, EngineProcess
 
 
 @dataclass
@@ -50,8 +50,8 @@ def run_call(engine: EngineProcess, call: ExpectedCall, tolerance: float) -> Row
     row = Row(call.component, call.origin, call.shape, False, seconds_model=call.seconds)
     try:
         outputs, row.seconds_program = engine.call(call.component, call.inputs)
-    except RuntimeError as error:
-        row.note = error_line(error).removeprefix("RuntimeError: ")
+    except EngineError as error:
+        row.note = str(error)
         return row
     found = difference(*_paired(call, outputs), ignored=call.ignored)
     row.difference = found
