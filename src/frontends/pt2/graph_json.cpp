@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "frontends/pt2/graph_reader.h"
+#include "frontends/pt2/component_reader.h"
 #include "frontends/pt2/guards.h"
 #include "frontends/pt2/json_field.h"
 #include "frontends/pt2/signature.h"

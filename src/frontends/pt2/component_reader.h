@@ -18,6 +18,9 @@
 
 namespace argosy {
 
+/// How deep sub-graphs may nest.
+inline constexpr int kMaxGraphDepth = 64;
+
 /// What all graphs of one component share while they are read.
 class ComponentReader {
  public:
