@@ -32,6 +32,7 @@ _MODULES = {
     "decompose_for_generation": ".exporters",
     "decompose_multimodal": ".exporters",
     "decompose_prefill_decode": ".exporters",
+    "export": ".command",
     "get_leaf_tensors": ".exporters",
     "is_multimodal": ".exporters",
     "open_checkpoint": "._core",

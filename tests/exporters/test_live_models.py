@@ -264,3 +264,15 @@ def test_memory() -> None:
     figures = json.loads(done.stdout)
     assert figures["weights_shared"] and figures["weight_bytes"] > 150 << 20
     assert figures["peak_growth"] < 120 << 20, "a copy of the weights would be more"
+
+
+def test_inputs_of_components_can_be_used_again() -> None:
+    """A model writes into the cache that it is given; the sample stays as it was."""
+    model = llama()
+    _, inputs = decompose_for_generation(model, prompt())["decode"]
+    first, second = model(**inputs), model(**inputs)
+    assert torch.equal(first.logits, second.logits)
+    for view in (dict(inputs), {**inputs}, dict(inputs.items())):
+        model(**view)
+    assert inputs["past_key_values"].get_seq_length() == inputs.get("past_key_values").get_seq_length() == 4
+    assert list(inputs.values())[0] is inputs["input_ids"]

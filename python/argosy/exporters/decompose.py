@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -30,6 +30,29 @@ _ENCODED = "mm_encoder_outputs"
 _GENERATION_HINTS = ("logits_to_keep", "num_logits_to_keep", "return_dict")
 
 
+class SampleInputs(dict[str, Any]):
+    """Arguments of a component. A model writes into the cache that it is given, so each look at one gives a copy: the same
+    inputs can be run, exported and run again."""
+
+    def __getitem__(self, name: str) -> Any:
+        value = super().__getitem__(name)
+        return value if isinstance(value, torch.Tensor) else copy_value(value)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default
+
+    def items(self) -> Any:
+        return [(name, self[name]) for name in self]
+
+    def values(self) -> Any:
+        return [self[name] for name in self]
+
+    def __iter__(
+        self,
+    ) -> Iterator[str]:  # with one of its own, also ``**inputs`` and ``dict(inputs)`` ask for each item
+        return super().__iter__()
+
+
 def decompose_prefill_decode(
     model: torch.nn.Module, inputs: Mapping[str, Any], generation_config: Any = None
 ) -> Components:
@@ -39,7 +62,7 @@ def decompose_prefill_decode(
     padded batch in `inputs` keeps the attention mask among the arguments; generate may drop one that masks nothing.
     """
     (prefill, decode), _ = _observe_generate(model, inputs, generation_config, {})
-    return {"prefill": (model, prefill), "decode": (model, decode)}
+    return {"prefill": (model, SampleInputs(prefill)), "decode": (model, SampleInputs(decode))}
 
 
 def _observe_generate(
@@ -87,7 +110,7 @@ def _with_media(model: torch.nn.Module, prefill: dict[str, Any], inputs: Mapping
 
 def _called(parts: Mapping[str, torch.nn.Module], observers: Mapping[str, InputObserver]) -> Components:
     return {
-        name: (parts[name], _without_hints(observer.calls[0].arguments))
+        name: (parts[name], SampleInputs(_without_hints(observer.calls[0].arguments)))
         for name, observer in observers.items()
         if observer.calls
     }
@@ -131,8 +154,8 @@ def decompose_for_generation(
     parts = find_submodules(model)
     (prefill, decode), components = _observe_generate(model, inputs, generation_config, parts)
     if not parts:
-        return {"prefill": (model, prefill), "decode": (model, decode)}
-    return {**components, "decode": (model, decode)}
+        return {"prefill": (model, SampleInputs(prefill)), "decode": (model, SampleInputs(decode))}
+    return {**components, "decode": (model, SampleInputs(decode))}
 
 
 def is_multimodal(model: torch.nn.Module) -> bool:
