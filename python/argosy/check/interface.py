@@ -54,6 +54,9 @@ def _sizes(interface: Mapping[str, Any], given: Mapping[str, torch.Tensor]) -> d
             if sizes.setdefault(name, total) != total:
                 raise LookupError(f"{name} is {sizes[name]} instead of {total}")
     sizes.setdefault("total_sequence", sizes["past_sequence"] + sizes.get("sequence", 0))
+    for name, limits in (interface.get("dims") or {}).items():
+        if name in sizes and not _is_within(sizes[name], limits):
+            raise LookupError(f"the export is not for a {name} of {sizes[name]}")
     return sizes
 
 
@@ -112,12 +115,12 @@ def _narrowed(component: Component, shape: Shape, ranges: Mapping[str, Any]) -> 
 
 
 def _is_promised(component: Component, shape: Shape, ranges: Mapping[str, Any]) -> bool:
-    for name, size in component.symbols(shape).items():
-        limits = ranges.get(name) or {}
-        low, high = limits.get("min"), limits.get("max")
-        if (low is not None and size < low) or (high is not None and size > high):
-            return False
-    return True
+    return all(_is_within(size, ranges.get(name) or {}) for name, size in component.symbols(shape).items())
+
+
+def _is_within(size: int, limits: Mapping[str, Any]) -> bool:
+    low, high = limits.get("min"), limits.get("max")
+    return (low is None or size >= low) and (high is None or size <= high)
 
 
 def fits(inputs: Mapping[str, torch.Tensor], interface: Mapping[str, Any]) -> bool:

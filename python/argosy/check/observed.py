@@ -14,7 +14,7 @@ from ..capture.structures import identifier, named_leaves
 from ..observer import InputObserver
 from ..observer.calls import Call, output_tensors
 from .calls import ExpectedCall, padded_elements
-from .interface import complete, wired
+from .interface import complete, fits, wired
 
 logger = logging.getLogger(__name__)
 
@@ -112,6 +112,8 @@ def _expected(call: Call, component: str, origin: str, interface: Mapping[str, A
         inputs = complete(interface, {item["name"]: given[item["name"]] for item in interface["inputs"] if item["name"] in given})
     except LookupError as error:
         logger.debug("a call that %s is not for: %s", component, error)
+        return None
+    if not fits(inputs, interface):
         return None
     names = {output["name"] for output in interface["outputs"]}
     argument = (interface.get("cache") or {}).get("argument")
