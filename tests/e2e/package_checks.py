@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.resources
 import importlib.util
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import unittest
 from pathlib import Path
 
 import argosy
+from argosy.command import find_program
 
 VALUES = struct.pack("<6f", *range(6))
 
@@ -42,6 +44,16 @@ def run_program(*arguments: str) -> str:
 class InstallationTest(unittest.TestCase):
     def test_program_and_package_have_one_version(self) -> None:
         self.assertEqual(run_program("--version"), f"argosy {argosy.__version__}\n")
+
+    def test_export_finds_the_program(self) -> None:
+        named = os.environ.pop("ARGOSY_BIN", None)
+        try:
+            self.assertEqual(find_program(), Path(sysconfig.get_path("scripts")) / "argosy")
+            with self.assertRaises(argosy.ExportError) as caught:
+                argosy.export("/nonexistent", "pt2", "/nonexistent.pt2")
+        finally:
+            os.environ.update({} if named is None else {"ARGOSY_BIN": named})
+        self.assertEqual(caught.exception.code, "not-found")
 
     def test_doctor_finds_the_package(self) -> None:
         report = json.loads(run_program("doctor", "--json"))

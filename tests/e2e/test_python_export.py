@@ -101,3 +101,14 @@ def test_errors_have_code_and_hint(tmp_path: Path, environment: None, monkeypatc
         argosy.export(tmp_path / "model", "pt2", tmp_path / "out.pt2")
     assert caught.value.code == "not-found"
     assert not (tmp_path / "out.pt2").exists()
+
+
+@pytest.mark.parametrize("said", ["decode differs by 0.5", "error[invalid-input]: decode differs\n  hint: look at it"])
+def test_wrong_results_have_a_code_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    program = tmp_path / "argosy"
+    program.write_text(f"#!/bin/sh\nprintf '%s\\n' '{said}' >&2\nexit 3\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("ARGOSY_BIN", str(program))
+    with pytest.raises(ExportError, match="decode differs") as caught:
+        argosy.export("model", "pt2", tmp_path / "out.pt2")
+    assert caught.value.code == "wrong-results"
