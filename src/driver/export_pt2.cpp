@@ -113,13 +113,13 @@ struct Pt2Export::Impl {
     Pt2Document document = documents[i];  // cheap: texts and recipes
     std::string_view component = archives[i].components.size() == 1 ? archives[i].components[0] : "";
     document.add_extra(kExportManifest, export_manifest(manifest.root(), component, options.check));
-    Pt2StreamOptions stream;
+    TensorWriteOptions stream;
     stream.scratch_bytes = options.scratch_bytes;
     stream.threads = options.threads;
     uint64_t before = state.bytes_done;
     if (options.progress) {
       stream.progress = [&](uint64_t done) {
-        state.bytes_done = before + std::min(done, archives[i].bytes);
+        state.bytes_done = before + done;
         options.progress(state);
       };
     }

@@ -31,6 +31,8 @@ class OutputFile {
   /// Writes at a position, for parallel workers; does not move the end that write() appends to. Safe from several
   /// threads at once.
   Status write_at(uint64_t offset, std::span<const std::byte> bytes);
+  /// Asks the system to write a range to the disk from now on, without waiting for it. Best effort; commit() syncs.
+  void begin_sync(uint64_t offset, uint64_t size) const;
   /// Appends part of another file without bringing it into this process where the kernel can (copy_file_range), else by
   /// blocks.
   Status copy_from(const FileRange& range);

@@ -114,6 +114,9 @@ Status OutputFile::write(std::string_view text) { return impl_->write(std::as_by
 Status OutputFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
   return impl_->write_at(offset, bytes);
 }
+void OutputFile::begin_sync(uint64_t offset, uint64_t size) const {
+  ::sync_file_range(impl_->descriptor, static_cast<off64_t>(offset), static_cast<off64_t>(size), SYNC_FILE_RANGE_WRITE);
+}
 uint64_t OutputFile::size() const { return impl_->size; }
 const std::filesystem::path& OutputFile::path() const { return impl_->temporary; }
 

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 
 #include "base/result.h"
 #include "io/file.h"
+#include "io/zip_records.h"
 #include "tensor/source.h"
 
 namespace argosy {
@@ -69,18 +69,12 @@ class ZipWriter {
   Status finish();
 
  private:
-  struct Written {
-    std::string name;
-    uint64_t header_offset, size;
-    uint32_t crc;
-    uint16_t flags;
-  };
   Status write(std::string_view bytes);
-  Status begin_entry(std::string_view name, uint64_t size, uint32_t crc, uint16_t flags);
+  Status begin_entry(zip::Record record);
   ByteSink sink_;
   uint64_t position_ = 0;
-  std::vector<Written> written_;
-  std::set<std::string, std::less<>> names_;
+  std::vector<zip::Record> records_;
+  zip::NameCheck names_;
 };
 
 }  // namespace argosy

@@ -1,9 +1,8 @@
-#include <zlib.h>
-
 #include <algorithm>
 #include <numeric>
 
 #include "base/text.h"
+#include "io/crc32.h"
 #include "io/zip.h"
 
 namespace argosy {
@@ -48,7 +47,7 @@ Result<std::string> ZipReader::read(const ZipEntry& entry, uint64_t max_bytes) c
                        format_bytes(entry.size), format_bytes(max_bytes)));
   }
   ARGOSY_TRY(std::string bytes, file_->read_text(entry.offset, entry.size));
-  auto crc = static_cast<uint32_t>(::crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
+  uint32_t crc = crc32(0, std::as_bytes(std::span(bytes)));
   if (entry.crc != 0 && crc != entry.crc) {
     return fail(ErrorCode::kCorruptFile,
                 format("entry {} of {} is damaged: its checksum is {:08x}, but {:08x} is recorded", quoted(entry.name),

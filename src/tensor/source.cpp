@@ -56,20 +56,19 @@ int64_t TensorSource::elements() const {
 
 int64_t TensorSource::bytes() const { return bytes_of(dtype(), elements()); }
 
-Status TensorSource::stream_range(int64_t first, int64_t count, const ByteSink& sink, size_t scratch_bytes) const {
+Result<int64_t> TensorSource::block_for(int64_t count, size_t scratch_bytes) const {
+  int64_t block = largest_block(*this, count, scratch_bytes);
+  if (block > 0) return block;
+  return fail(ErrorCode::kInvalidInput,
+              format("a scratch of {} bytes is too small to stream {}", scratch_bytes, quoted(recipe())),
+              format("give at least {} bytes of scratch", footprint(*this, elements_per_unit(dtype()))));
+}
+
+Status TensorSource::stream_blocks(int64_t first, int64_t count, int64_t block, const ByteSink& sink,
+                                   std::span<std::byte> buffer) const {
   int64_t unit = elements_per_unit(dtype()), total = elements();
   ARGOSY_CHECK(first >= 0 && count >= 0 && first <= total - count && first % unit == 0 && count % unit == 0,
                format("{} elements from {} of {}", count, first, recipe()));
-  if (count == 0) return {};
-  int64_t block = largest_block(*this, count, scratch_bytes);
-  if (block == 0) {
-    return fail(ErrorCode::kInvalidInput,
-                format("a scratch of {} bytes is too small to stream {}", scratch_bytes, quoted(recipe())),
-                format("give at least {} bytes of scratch", footprint(*this, unit)));
-  }
-  size_t size = footprint(*this, block);
-  auto memory = std::make_unique_for_overwrite<std::byte[]>(size);
-  std::span<std::byte> buffer(memory.get(), size);
   Box box;
   for (int64_t done = 0; done < count;) {
     int64_t step = contiguous_box(shape(), first + done, std::min(block, count - done), box);
@@ -80,6 +79,21 @@ Status TensorSource::stream_range(int64_t first, int64_t count, const ByteSink& 
     done += step;
   }
   return {};
+}
+
+Status TensorSource::stream_range(int64_t first, int64_t count, const ByteSink& sink, size_t scratch_bytes) const {
+  if (count == 0) return {};
+  ARGOSY_TRY(int64_t block, block_for(count, scratch_bytes));
+  size_t size = footprint(*this, block);
+  auto memory = std::make_unique_for_overwrite<std::byte[]>(size);
+  return stream_blocks(first, count, block, sink, std::span<std::byte>(memory.get(), size));
+}
+
+Status TensorSource::stream_range(int64_t first, int64_t count, const ByteSink& sink,
+                                  std::span<std::byte> buffer) const {
+  if (count == 0) return {};
+  ARGOSY_TRY(int64_t block, block_for(count, buffer.size()));
+  return stream_blocks(first, count, block, sink, buffer);
 }
 
 Status TensorSource::stream_to(const ByteSink& sink, size_t scratch_bytes) const {

@@ -102,7 +102,14 @@ class TensorSource {
   /// scratch is an error that names what is needed. Parallel workers each take a range; of a dtype of less than 8 bits
   /// a range begins and ends at a byte.
   Status stream_range(int64_t first, int64_t count, const ByteSink& sink, size_t scratch_bytes) const;
+  /// The same in a buffer of the caller's (16-byte aligned), for many ranges in a row.
+  Status stream_range(int64_t first, int64_t count, const ByteSink& sink, std::span<std::byte> buffer) const;
   Status stream_to(const ByteSink& sink, size_t scratch_bytes) const;
+
+ private:
+  Result<int64_t> block_for(int64_t count, size_t scratch_bytes) const;
+  Status stream_blocks(int64_t first, int64_t count, int64_t block, const ByteSink& sink,
+                       std::span<std::byte> buffer) const;
 };
 
 /// Several tensors computed in one read of one input: a quantised weight and its scales.

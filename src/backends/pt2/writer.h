@@ -8,20 +8,14 @@
 #include "backends/pt2/document.h"
 #include "base/result.h"
 #include "io/output.h"
+#include "io/tensor_writer.h"
 #include "ir/program.h"
 
 namespace argosy {
 
-/// How a document is streamed into its file.
-struct Pt2StreamOptions {
-  size_t scratch_bytes = size_t{64} << 20;
-  int threads = 1;
-  /// Told after each block how many bytes the file has. May be empty.
-  std::function<void(uint64_t done)> progress;
-};
-
-/// Appends the archive to an empty file; the caller commits it. Same document, same bytes.
-Status write_pt2_document(const Pt2Document& document, OutputFile& file, const Pt2StreamOptions& options);
+/// Writes the archive into an empty file; the caller commits it. Same document, same bytes. `progress` counts the bytes
+/// of tensors.
+Status write_pt2_document(const Pt2Document& document, OutputFile& file, const TensorWriteOptions& options);
 
 struct Pt2WriteOptions {
   std::filesystem::path path;
