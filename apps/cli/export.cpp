@@ -151,7 +151,7 @@ Status dry_run(const ExportOptions& options, const Inputs& inputs, const ExportD
            format("{}, {}, {}", (destination.is_folder ? destination.path / archive.file : destination.path).string(),
                   format_bytes(archive.bytes), join(archive.components, ", "))});
     }
-    table.add({"peak memory", format("about {}", format_bytes(peak_rss_bytes() + scratch))});
+    table.add({"peak memory", format("at most {}", format_bytes(peak_rss_bytes() + scratch))});
   } else {
     table.add({"would write", format("{}{}, about {}", output, destination.is_folder ? "/" : "",
                                      format_bytes(inputs.checkpoint.total_bytes()))});

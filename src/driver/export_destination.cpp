@@ -17,7 +17,8 @@ constexpr std::string_view kHubPrefix = "models--";
 /// The model's name without where it is or whose it is.
 std::string short_name(const fs::path& model) {
   std::error_code ignored;
-  fs::path path = fs::is_directory(model, ignored) ? fs::weakly_canonical(model, ignored) : model;
+  fs::path path = fs::absolute(model, ignored).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
   // models--ORG--NAME/snapshots/REVISION
   if (path.parent_path().filename() == "snapshots") path = path.parent_path().parent_path();
   std::string name = path.filename().string();

@@ -1,9 +1,9 @@
 """Writes a random checkpoint of the Llama architecture, as the Hub has them: config.json and safetensors shards of up to 5 GB.
 
-    python tests/bench/make_llama.py 135m|1.1b|7b FOLDER
+    python tests/bench/make_llama.py 17m|135m|1.1b|7b FOLDER [--seed 0]
 
-Weights are small numbers from a fixed seed; a block of them is repeated, which makes them as fast as the disk. 135m and 1.1b
-are float32 (0.5 and 4.4 GB), 7b is bfloat16 (13.5 GB).
+Weights are small numbers from a fixed seed; a block of them is repeated, which makes them as fast as the disk. 7b is bfloat16
+(13.5 GB), the others are float32 (0.07, 0.5 and 4.4 GB).
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import numpy as np
 SHARD_BYTES = 5_000_000_000
 BLOCK = 16 << 20  # numbers that repeat
 SIZES = {
+    "17m": {"hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4,
+            "num_key_value_heads": 2, "vocab_size": 32000, "tie_word_embeddings": False, "dtype": "float32"},
     "135m": {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30, "num_attention_heads": 9,
              "num_key_value_heads": 3, "vocab_size": 49152, "tie_word_embeddings": True, "dtype": "float32"},
     "1.1b": {"hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 22, "num_attention_heads": 32,
@@ -79,8 +81,8 @@ def shards(entries: list[tuple[str, list[int]]], item_bytes: int) -> list[list[t
     return found
 
 
-def random_block(dtype: str) -> memoryview:
-    values = np.random.default_rng(0).standard_normal(BLOCK, dtype=np.float32) * np.float32(0.02)
+def random_block(dtype: str, seed: int) -> memoryview:
+    values = np.random.default_rng(seed).standard_normal(BLOCK, dtype=np.float32) * np.float32(0.02)
     if dtype == "bfloat16":
         values = (values.view(np.uint32) >> 16).astype(np.uint16)  # cut off, not rounded: random all the same
     return memoryview(values).cast("B")
@@ -108,13 +110,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("size", choices=SIZES)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     config = configuration(options.size)
     options.folder.mkdir(parents=True, exist_ok=True)
     (options.folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     item_bytes = 4 if config["dtype"] == "float32" else 2
     parts = shards(tensors(config), item_bytes)
-    block = random_block(config["dtype"])
+    block = random_block(config["dtype"], options.seed)
     index = {}
     for number, part in enumerate(parts, 1):
         name = "model.safetensors" if len(parts) == 1 else f"model-{number:05}-of-{len(parts):05}.safetensors"
