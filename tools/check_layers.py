@@ -27,7 +27,7 @@ THIRD_PARTY = [
     (r"tl/expected\.hpp", ["src/base/"]),
     (r"fmt/", ["src/base/"]),
     (r"simdjson", ["src/io/json"]),
-    (r"zlib\.h", ["src/io/zip"]),
+    (r"zlib\.h", ["src/io/crc32"]),
     (r"protozero/", ["src/io/onnx/"]),
     (r"CLI/", ["apps/cli/"]),
     (r"nanobind/", ["apps/python/"]),
