@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load
 
 from argosy.capture.check import compare, edge_shapes
 from argosy.capture.configuration import canonical
@@ -154,6 +155,23 @@ def test_weights_that_stay_in_float32() -> None:
     dtypes = {name: parameter.dtype for name, parameter in model.named_parameters()}
     assert all(dtype is torch.float32 for name, dtype in dtypes.items() if ".wo." in name)
     assert dtypes["shared.weight"] is torch.float16
+
+
+def test_weights_that_a_checkpoint_may_lack_come_along(tmp_path: Path) -> None:
+    from transformers import CONFIG_MAPPING
+
+    from argosy.capture.twin import shrink
+
+    session = open_session(shrink(CONFIG_MAPPING["marian"]()))
+    trace_session(session)
+    write_session(session, tmp_path / "x.capture", {})
+    with zipfile.ZipFile(tmp_path / "x.capture") as archive:
+        stored = load(archive.read("constants.safetensors"))
+    # a table of sines; what training gives a marian is not there
+    table = stored["model.encoder.embed_positions.weight"]
+    assert torch.equal(table, session.twin.state_dict()["model.encoder.embed_positions.weight"])
+    assert table.abs().max() > 0.9
+    assert "model.shared.weight" not in stored
 
 
 def test_prefill_on_request(tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ class Session:
     components: list[Component]
     dims: dict[str, Dims] = field(default_factory=dict)
     traced: list[Traced] = field(default_factory=list)
+    #: weights that a checkpoint may lack, since the model computes them
+    computed: list[str] = field(default_factory=list)
     #: CPU seconds inside torch: "export" and "serialize"
     cpu_seconds: dict[str, float] = field(default_factory=lambda: {"export": 0.0, "serialize": 0.0})
 
@@ -63,6 +65,7 @@ def trace_session(
     with contextlib.suppress(Exception), shape_patches(model):
         inputs = {each.name: each.inputs(model, shape) for each in session.components}
     model = weightless.without_weights(model)
+    session.computed = weightless.computed_weights(model)
     if inputs is None:
         # Code that computes with values does not run on meta; fake tensors stand for values that nobody knows, but are
         # several times slower.
@@ -115,7 +118,7 @@ def write_session(session: Session, path: str | os.PathLike, configuration: dict
     graphs = [
         GraphEntry(each.component.name, each.program, each.dims.names, each.dims.ranges, each.dims.sums, each.output_names,
                    each.input_paths, cache=_cache_layout(each), specialized=each.specialized,
-                   samples=_sample_call(session, each))
+                   samples=_sample_call(session, each), computed=session.computed)
         for each in session.traced
     ]  # fmt: skip
     manifest = Manifest(

@@ -1,7 +1,8 @@
-"""Building a model without its weights: parameters are fake, buffers that no checkpoint holds are real.
+"""Building a model without its weights: parameters are fake, what no checkpoint need hold is real.
 
 The steps are those of ``from_pretrained``: build on the meta device, make the non-persistent buffers real, let the model's
-own initialisation fill these, tie weights. A parameter never has memory.
+own initialisation fill these, tie weights. Parameters have no memory, but for the few that the model allows a checkpoint to
+lack because it can compute them (tables of sines, biases of zero).
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def without_weights(model: torch.nn.Module) -> torch.nn.Module:
     """The model on meta that ``build_on_meta`` made (which is used up), ready to be traced: weights are fake CPU tensors,
     buffers that no checkpoint holds have their values."""
     if hasattr(model, "initialize_weights") and _initialises_buffers():
-        _give_real_buffers(model)
+        if values := _give_values(model, seed=0):
+            other = build_on_meta(type(model), model.config, model.dtype)
+            _forget_random(model, values, _give_values(other, seed=1))
     else:
         model = _build_with_buffers(model)
     _give_fake_weights(model)
@@ -92,16 +95,52 @@ def _build_with_buffers(model: torch.nn.Module) -> torch.nn.Module:
     return built.eval().requires_grad_(False)
 
 
-def _give_real_buffers(model: torch.nn.Module) -> None:
-    """Makes the non-persistent buffers of a model on meta real, with the values that its initialisation gives them."""
-    for name, buffer in _non_persistent_buffers(model):
-        owner, _, attribute = name.rpartition(".")
-        model.get_submodule(owner)._buffers[attribute] = torch.empty_like(buffer, device="cpu")
-    for name in model.state_dict():
+def computed_weights(model: torch.nn.Module) -> list[str]:
+    """Weights of a model without weights that have their values: a checkpoint may lack them."""
+    return [name for name in model.state_dict() if not isinstance(_tensor_of(model, name), FakeTensor)]
+
+
+#: Tensors of more elements than all of these together are not computed, but asked of the checkpoint.
+_MOST_COMPUTED = 1 << 24
+
+
+def _may_be_missing(model: torch.nn.Module) -> list[str]:
+    patterns = [re.compile(pattern) for pattern in getattr(model, "_keys_to_ignore_on_load_missing", None) or ()]
+    tied = getattr(model, "all_tied_weights_keys", {})
+    state = model.state_dict()
+    names = [name for name in state if name not in tied and any(pattern.search(name) for pattern in patterns)]
+    return names if sum(state[name].numel() for name in names) <= _MOST_COMPUTED else []
+
+
+def _give_values(model: torch.nn.Module, seed: int) -> dict[str, torch.Tensor]:
+    """Makes what a checkpoint need not hold real, with the values that the model's initialisation gives it. Returns the
+    weights among it; the rest are buffers that are never saved."""
+    weights = _may_be_missing(model)
+    for name in [*(name for name, _ in _non_persistent_buffers(model)), *weights]:
+        _replace(model, name, torch.empty_like(_tensor_of(model, name), device="cpu"))
+    for name in model.state_dict().keys() - set(weights):
         _tensor_of(model, name)._is_hf_initialized = True  # nothing to initialise: a checkpoint holds it
-    with torch.no_grad():
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
         model.initialize_weights()
         model.tie_weights()
+    return {name: _tensor_of(model, name) for name in weights}
+
+
+def _forget_random(model: torch.nn.Module, values: dict[str, torch.Tensor], others: dict[str, torch.Tensor]) -> None:
+    """Numbers that depend on the seed are no values: these weights must come from a checkpoint after all."""
+    for name, value in values.items():
+        if not torch.equal(value, others[name]):
+            _replace(model, name, torch.empty_like(value, device="meta"))
+
+
+def _replace(model: torch.nn.Module, name: str, tensor: torch.Tensor) -> None:
+    owner, _, attribute = name.rpartition(".")
+    module = model.get_submodule(owner)
+    if attribute in module._parameters:
+        module._parameters[attribute] = torch.nn.Parameter(tensor.detach(), requires_grad=False)
+    else:
+        module._buffers[attribute] = tensor
 
 
 def _non_persistent_buffers(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
@@ -126,7 +165,7 @@ def _give_fake_weights(model: torch.nn.Module) -> None:
 
     for module in model.modules():
         for name, parameter in module._parameters.items():
-            if parameter is None:
+            if parameter is None or parameter.device.type != "meta":
                 continue
             originals.append(parameter)
             if id(parameter) not in fakes:

@@ -48,6 +48,8 @@ class GraphEntry:
     input_paths: dict[str, str] = field(default_factory=dict)
     cache: Any = None
     specialized: list[dict] = field(default_factory=list)
+    #: parameters and buffers that come along all the same: a checkpoint may lack them
+    computed: list[str] = field(default_factory=list)
     #: a call of the twin, by input; of floating-point tensors only the sizes are kept
     samples: dict[str, torch.Tensor] = field(default_factory=dict)
 
@@ -189,7 +191,8 @@ def safetensors_bytes(tensors: dict[str, torch.Tensor]) -> bytes:
 def constants(graphs: list[GraphEntry]) -> dict[str, torch.Tensor]:
     found: dict[str, torch.Tensor] = {}
     for graph in graphs:
-        for name, tensor in graph.program.constants.items():
+        computed = {name: graph.program.state_dict[name] for name in graph.computed if name in graph.program.state_dict}
+        for name, tensor in {**graph.program.constants, **computed}.items():
             if not isinstance(tensor, torch.Tensor):
                 raise ValueError(f"{name} is not a tensor")
             if name in found and not (found[name].shape == tensor.shape and torch.equal(found[name], tensor)):

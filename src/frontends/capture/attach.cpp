@@ -26,8 +26,10 @@ Status attach_by(Program& program, const Lookup& lookup) {
   std::vector<std::string> missing;
   for (size_t i = 0; i < program.weights.size(); ++i) {
     const Weight& weight = program.weights[i];
-    if (!is_shape_only(weight)) continue;
+    bool is_state = weight.kind == WeightKind::kParameter || weight.kind == WeightKind::kBuffer;
+    if (!is_state && !is_shape_only(weight)) continue;
     ARGOSY_TRY(sources[i], lookup(weight.name));
+    if (sources[i] == nullptr && !is_shape_only(weight)) continue;  // the model computes it where a checkpoint lacks it
     if (sources[i] == nullptr) {
       // Tied weights are stored once, under one of their names; the earlier weight was looked up before.
       if (weight.tied_to.is_valid()) sources[i] = sources[weight.tied_to.index];

@@ -223,6 +223,19 @@ TEST(Attach, gives_weights_their_bytes) {
   }
 }
 
+TEST(Attach, keeps_what_the_capture_brings_where_the_checkpoint_lacks_it) {
+  Program program = golden();
+  TensorSourcePtr own = literal(std::vector<std::byte>(64), DType::kF32, {16}).value();
+  for (Weight& weight : program.weights) {
+    if (weight.name == "head.bias") weight.source = own;
+  }
+  Program other = program;
+  ASSERT_TRUE(attach(program, *checkpoint_for(golden(), "head.bias")).has_value());
+  EXPECT_EQ(program[*program.find_weight("head.bias")].source, own);
+  ASSERT_TRUE(attach(other, *checkpoint_for(golden(), "")).has_value());
+  EXPECT_NE(other[*other.find_weight("head.bias")].source, own);
+}
+
 TEST(Attach, rejects_checkpoints_that_lack_a_weight) {
   Program program = golden();
   Result<Checkpoint> checkpoint = checkpoint_for(program, "head.bias");

@@ -46,11 +46,12 @@ def randomise(model: Any, *, seed: int = 0) -> None:
     convolution_gain = 2.0 if any(has_statistics(module) for module in model.modules()) else 0.85
     head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
     names = [name for name, _ in (*model.named_parameters(), *model.named_buffers())]
+    never_saved = set(getattr(model, "_keys_to_ignore_on_save", None) or ())  # the model computes these itself
     gain = _RECURRENT_GAIN if any(_RECURRENT.search(name) for name in names) else _GAIN
     with torch.no_grad():
         for path, module in model.named_modules():
             for name, parameter in module.named_parameters(recurse=False):
-                if id(parameter) not in seen:  # tied weights are filled once
+                if id(parameter) not in seen and f"{path}.{name}" not in never_saved:  # tied weights are filled once
                     seen.add(id(parameter))
                     _fill(parameter, module, f"{path}.{name}", generator, gain, convolution_gain)
                     if parameter.dim() == 2 and (module is head or _HEAD.search(path)):
