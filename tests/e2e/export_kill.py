@@ -58,14 +58,15 @@ def kill_exports(program: Path, folder: Path, output_name: str, times: int, envi
     shown, seen = 0, {"old": 0, "new": 0}
     moments = random.Random(5)
     for number in range(times):
-        wanted = (number + 1) % 2
+        wanted = 1 - shown
         process = export(program, models[wanted], output, environment)
-        time.sleep(moments.uniform(0, duration * 1.1))
+        # one moment in each of as many parts of the run, the first at its very start
+        time.sleep(duration * 1.1 * (number + moments.random() * (number > 0)) / times)
         process.kill()
         process.communicate()
         found = contents(output)
         assert found in whole, f"kill {number}: neither the old output nor the new"
-        seen["old" if found == whole[shown] and shown != wanted else "new"] += 1
+        seen["old" if found == whole[shown] else "new"] += 1
         shown = whole.index(found)
     finish(export(program, models[1], output, environment))
     assert contents(output) == whole[1]
