@@ -129,6 +129,11 @@ struct Pt2Export::Impl {
   }
 
   Status write_file(const ExportWriteOptions& options, Progress& state) const {
+    if (fs::path folder = destination.path.parent_path(); !folder.empty()) {
+      std::error_code failure;
+      fs::create_directories(folder, failure);
+      if (failure) return fail(system_error("create", folder, failure.value()));
+    }
     ARGOSY_TRY(OutputFile file, OutputFile::create(destination.path, Overwrite::kReplace));
     ARGOSY_TRY_STATUS(write_archive(0, file, options, state));
     if (options.before_commit) ARGOSY_TRY_STATUS(options.before_commit(file.path()));

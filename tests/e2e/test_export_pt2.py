@@ -79,12 +79,12 @@ def llama_inputs(config, tokens: torch.Tensor, dtype: torch.dtype = torch.float3
 
 
 def test_an_archive_runs_without_transformers(exporter: Exporter, twins: Path, tmp_path: Path) -> None:
-    said = exporter.export(twins / "llama", tmp_path / "llama.pt2")
+    said = exporter.export(twins / "llama", tmp_path / "new/llama.pt2")
     assert "LlamaForCausalLM, 1 component (decode)" in said
     assert "check off" in said
     model = twin("llama")
     tokens = torch.randint(3, model.config.vocab_size, (3, 7), generator=torch.Generator().manual_seed(0))
-    ran = run_alone(tmp_path / "llama.pt2", llama_inputs(model.config, tokens), tmp_path)
+    ran = run_alone(tmp_path / "new/llama.pt2", llama_inputs(model.config, tokens), tmp_path)
     with torch.no_grad():
         expected = model(tokens).logits
     torch.testing.assert_close(ran["results"]["logits"], expected, rtol=1e-5, atol=1e-5)
