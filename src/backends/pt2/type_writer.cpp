@@ -1,5 +1,6 @@
 #include "backends/pt2/type_writer.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 
@@ -48,7 +49,9 @@ void Pt2TypeWriter::expression(JsonWriter& json, SymExpr expression) {
     written.hint = symbols_.evaluate(expression, [&](SymExpr symbol) -> std::optional<int64_t> {
       auto hint = hints_.find(symbol.symbol_name());
       if (hint == hints_.end()) return std::nullopt;
-      return hint->second;
+      // What was traced may lie outside of a range that was narrowed since, which torch refuses.
+      SymRange range = symbols_.range(symbol);
+      return range.min <= range.max ? std::clamp(hint->second, range.min, range.max) : hint->second;
     });
   }
   json.key("as_expr").begin_object().key("expr_str").value(written.srepr).key("hint");
