@@ -141,8 +141,8 @@ TEST(Pt2RoundTrip, tied_weights_share_an_entry) {
   program.weights[0].source = *literal(ones, DType::kF32, {2});
   program.weights[1].source = *literal(ones, DType::kF32, {2});
   program.weights[2].source = *literal(twos, DType::kF32, {2});
-  Pt2WriteOptions options;
-  options.path = "m.pt2";
+  Pt2DocumentOptions options;
+  options.root = "m";
   Result<Pt2Document> document = build_pt2_document(program, options);
   ASSERT_TRUE(document.has_value()) << to_text(document.error());
   size_t tensors = 0;
