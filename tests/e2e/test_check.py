@@ -214,7 +214,7 @@ def lost_mask(nodes: list[dict[str, Any]]) -> None:
 
 
 def wrong_constant(nodes: list[dict[str, Any]]) -> None:
-    """The norms' epsilon, ten times as large."""
+    """The norms' epsilon, 1e-2 instead of 1e-6."""
     found = [each for node in nodes if node["target"].endswith("add.Scalar") for each in node["inputs"]
              if each["arg"].get("as_float") == 1e-6]  # fmt: skip
     assert found
