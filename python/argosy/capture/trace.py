@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -43,6 +44,11 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     leaves, structure = flatten(inputs)
     names = [identifier(leaf_name(path)) for path, _ in leaves]
     by_path = {identifier(name): axes for name, axes in dims.names.items()}
+    # The twin has fewer layers; the others' states vary as those that it has.
+    by_pattern = {_without_numbers(name): axes for name, axes in by_path.items()}
+    for name in names:
+        if name not in by_path and _without_numbers(name) in by_pattern:
+            by_path[name] = by_pattern[_without_numbers(name)]
     shapes = {name: {axis: Dim.AUTO for axis in by_path.get(name, {})} for name in names}
     tensors = {name: tensor.contiguous() for name, (_, tensor) in zip(names, leaves, strict=True)}
     output_names: list[str] = []
@@ -68,6 +74,10 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     traced = Traced(component, program, paths, output_names, placed, export_cpu_seconds=seconds)
     traced.specialized = _specialized(traced)
     return traced
+
+
+def _without_numbers(name: str) -> str:
+    return re.sub(r"\d+", "#", name)
 
 
 @contextlib.contextmanager
