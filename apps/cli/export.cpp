@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxThreads = 4;
+constexpr size_t kShownFixedDims = 4;
 constexpr uint64_t kUsualScratch = uint64_t{64} << 20, kLeastScratch = uint64_t{4} << 20;
 
 /// The model's files, as far as they are there; what is missing is made by Python.
@@ -101,6 +102,14 @@ std::string components_text(const Pt2Export& prepared) {
     names.insert(names.end(), archive.components.begin(), archive.components.end());
   }
   return format("{} ({})", count_of(names.size(), "component"), join(names, ", "));
+}
+
+/// A program that takes one size only is right and still not what most users want.
+void warn_of_fixed_dims(const Pt2Export& prepared, Terminal& terminal) {
+  const std::vector<std::string>& fixed = prepared.fixed_dims();
+  for (size_t i = 0; i < fixed.size() && i < kShownFixedDims; ++i) terminal.log(LogLevel::kWarn, fixed[i]);
+  if (fixed.size() > kShownFixedDims)
+    terminal.log(LogLevel::kWarn, format("and {} more dims are fixed", fixed.size() - kShownFixedDims));
 }
 
 /// What of a model the Hub's cache lacks, in words; empty if nothing has to be downloaded.
@@ -186,6 +195,7 @@ Result<ExitCode> export_pt2(const ExportOptions& options, const Environment& env
   ARGOSY_TRY(fs::path plan_file, obtain_file(options.plan, inputs.plan_work, environment, terminal));
   ARGOSY_TRY(WeightPlan plan, WeightPlan::read(plan_file));
   ARGOSY_TRY(Pt2Export prepared, Pt2Export::prepare({capture, &plan, &inputs.checkpoint}, destination, diagnostics));
+  warn_of_fixed_dims(prepared, terminal);
   std::optional<ExportCheck> check = check_before_writing(options, inputs, capture, environment, terminal);
   if (!check) {
     terminal.print_error(

@@ -63,6 +63,7 @@ struct Pt2Export::Impl {
   std::string model_class;
   std::vector<ExportArchive> archives;
   std::vector<Pt2Document> documents;  // one for each of them
+  std::vector<std::string> fixed_dims;
 
   Status lay_out(const Program& program) {
     if (!destination.is_folder) {
@@ -111,7 +112,8 @@ struct Pt2Export::Impl {
   /// Writes archive i to a file; `done` counts over all of them.
   Status write_archive(size_t i, OutputFile& file, const ExportWriteOptions& options, Progress& state) const {
     Pt2Document document = documents[i];  // cheap: texts and recipes
-    std::string_view component = archives[i].components.size() == 1 ? archives[i].components[0] : "";
+    std::string_view component;
+    if (archives[i].components.size() == 1) component = archives[i].components[0];
     document.add_extra(kExportManifest, export_manifest(manifest.root(), component, options.check));
     TensorWriteOptions stream;
     stream.scratch_bytes = options.scratch_bytes;
@@ -159,6 +161,7 @@ Pt2Export::~Pt2Export() = default;
 const std::string& Pt2Export::model_class() const { return impl_->model_class; }
 const std::vector<ExportArchive>& Pt2Export::archives() const { return impl_->archives; }
 uint64_t Pt2Export::total_bytes() const { return impl_->total_bytes(); }
+const std::vector<std::string>& Pt2Export::fixed_dims() const { return impl_->fixed_dims; }
 
 Result<Pt2Export> Pt2Export::prepare(const ExportInput& input, const ExportDestination& destination,
                                      Diagnostics& diagnostics) {
@@ -167,6 +170,12 @@ Result<Pt2Export> Pt2Export::prepare(const ExportInput& input, const ExportDesti
   auto impl = std::make_unique<Impl>(destination, std::move(manifest));
   impl->model_class = impl->manifest.root().find("model_class").as_string().value_or("");
   ARGOSY_TRY(Program program, lowered_program(input, diagnostics));
+  for (const Component& component : program.components) {
+    for (const SpecializedDim& dim : component.specialized) {
+      impl->fixed_dims.push_back(
+          format("{}: dim {} of {} is always {}: {}", component.name, dim.dim, dim.input, dim.value, dim.reason));
+    }
+  }
   ARGOSY_TRY_STATUS(impl->lay_out(program));
   return Pt2Export(std::move(impl));
 }

@@ -55,6 +55,8 @@ class Pt2Export {
   const std::string& model_class() const;
   const std::vector<ExportArchive>& archives() const;
   uint64_t total_bytes() const;
+  /// What callers may expect to vary but the capture fixed, a line each.
+  const std::vector<std::string>& fixed_dims() const;
   /// Streams all archives. They appear together, complete, or not at all; an earlier export is replaced.
   Status write(const ExportWriteOptions& options) const;
 

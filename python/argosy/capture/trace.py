@@ -45,10 +45,13 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     names = [identifier(leaf_name(path)) for path, _ in leaves]
     by_path = {identifier(name): axes for name, axes in dims.names.items()}
     # The twin has fewer layers; the others' states vary as those that it has.
-    by_pattern = {_without_numbers(name): axes for name, axes in by_path.items()}
+    by_pattern: dict[str, list[dict[int, str]]] = {}
+    for name, axes in by_path.items():
+        by_pattern.setdefault(_without_numbers(name), []).append(axes)
     for name in names:
-        if name not in by_path and _without_numbers(name) in by_pattern:
-            by_path[name] = by_pattern[_without_numbers(name)]
+        known = by_pattern.get(_without_numbers(name), [])
+        if name not in by_path and known and all(axes == known[0] for axes in known):
+            by_path[name] = known[0]
     shapes = {name: {axis: Dim.AUTO for axis in by_path.get(name, {})} for name in names}
     tensors = {name: tensor.contiguous() for name, (_, tensor) in zip(names, leaves, strict=True)}
     output_names: list[str] = []
