@@ -134,14 +134,14 @@ def _check_twin_in(
     if dtype == "float32":
         limits = shape_limits(session)
         shapes = {each.name: edge_shapes(each, limits) for each in components}
-        calls = edge_calls(session.twin, components, export, shapes, independent=True)
+        calls = edge_calls(session.twin, components, export, shapes)
         calls += observed_calls(session.twin, components, export.manifest)
         tokens = expected_tokens(session.twin, components, count=1)
         _run(checked, export, calls, tokens, checked.tolerance)
         return
     model = _load(session.model_class, saved, dtype, request.trust_remote_code)
     shapes = {each.name: real_shapes(each) for each in components}
-    calls = edge_calls(model, components, export, shapes, independent=False)
+    calls = edge_calls(model, components, export, shapes)
     for call in calls:
         call.origin = f"edge, {dtype}"
     _run(checked, export, calls, [], export.engine.tolerance(dtype))
@@ -183,7 +183,7 @@ def check_export(
     expected: list[ExpectedCall] = []
     if "edge" in calls:
         shapes = {component.name: real_shapes(component) for component in components}
-        expected += edge_calls(model, components, export, shapes, independent=False)
+        expected += edge_calls(model, components, export, shapes)
     if "observed" in calls:
         expected += observed_calls(model, components, export.manifest)
     tokens = expected_tokens(model, components, against) if "greedy" in calls else []
@@ -203,7 +203,7 @@ def real_shapes(component: Component) -> list[Shape]:
 
 
 def edge_calls(
-    model: torch.nn.Module, components: list[Component], export: Export, shapes: dict[str, list[Shape]], *, independent: bool
+    model: torch.nn.Module, components: list[Component], export: Export, shapes: dict[str, list[Shape]]
 ) -> list[ExpectedCall]:
     """Calls of every component at those of ``shapes`` that the export is for."""
     calls = []
@@ -211,7 +211,7 @@ def edge_calls(
         interface = export.interfaces.get(component.name)
         if interface is None:
             raise ExportError(f"the export has no {component.name}", code="invalid-input", hint="export it again")
-        made = [expected_call(component, model, shape, independent=independent)
+        made = [expected_call(component, model, shape)
                 for shape in promised_shapes(component, shapes[component.name], interface)]  # fmt: skip
         calls += [call for call in made if fits(call.inputs, interface)]
     return calls
@@ -259,12 +259,12 @@ def _export(request: TwinRequest, folder: Path, dtype: str, output: Path) -> Non
                           hint="name the argosy program by --program") from error  # fmt: skip
     if done.returncode != 0:
         last = "\n".join(done.stderr.strip().splitlines()[-8:])
-        raise ExportError(f"the twin was not exported: {program} ended with {done.returncode}\n{last}", code="engine-failed")
+        raise ExportError(
+            f"the twin was not exported: {program} ended with {done.returncode}\n{last}", code="engine-failed"
+        )
 
 
 def _cpu_seconds() -> float:
     """Of this process and those that it waited for."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
-
-
