@@ -250,7 +250,8 @@ def test_opt_runs_passes_on_text(argosy: Argosy, tmp_path: Path) -> None:
 
 def test_opt_lists_passes(argosy: Argosy) -> None:
     stdout, _ = argosy.run("opt", "--list-passes")
-    assert [line.split()[0] for line in stdout.splitlines()] == ["compact-ids", "eliminate-dead-code", "verify"]
+    names = ["compact-ids", "decompose-custom-ops", "eliminate-dead-code", "verify"]
+    assert [line.split()[0] for line in stdout.splitlines()] == names
 
 
 def test_opt_names_passes_that_do_not_exist(argosy: Argosy, tmp_path: Path) -> None:
