@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
+import tempfile
 import traceback
 import warnings
 from pathlib import Path
@@ -37,8 +39,9 @@ class Report:
 
 
 def first_line(error: BaseException) -> str:
-    """The error's class and the first line of its text."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    """The error's class and the first line of its text, without names of temporary folders: they differ in every run."""
+    text = re.sub(rf"{re.escape(tempfile.gettempdir())}/[^/\s]+/?", "", str(error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
 
 
