@@ -21,14 +21,9 @@ Status copy(const CacheEntry& entry, const std::filesystem::path& output) {
 }
 
 Status capture(const CaptureOptions& options, const Environment& environment, Terminal& terminal) {
-  CaptureRequest request;
-  ARGOSY_TRY(request.model, obtain_model(options.source, ModelParts::kConfiguration, environment, terminal));
-  request.task = options.task;
-  request.shape = options.shape;
-  request.dtype = options.dtype;
-  request.prefill = options.prefill;
-  request.trust_remote_code = options.source.trust_remote_code;
-  ARGOSY_TRY(PythonWork work, capture_work(request));
+  ARGOSY_TRY(std::filesystem::path model,
+             obtain_model(options.source, ModelParts::kConfiguration, environment, terminal));
+  ARGOSY_TRY(PythonWork work, capture_work(capture_request(options, model)));
   work.renew = options.recapture;
   ARGOSY_TRY(Obtained obtained, obtain_by_python(work, environment, terminal));
   ARGOSY_TRY(CacheDescription description, describe(obtained.entry));

@@ -70,6 +70,7 @@ struct ReportFile {
   ReportFile() {
     std::error_code failure;
     fs::path folder = fs::temp_directory_path(failure);
+    // TMPDIR may name no folder; POSIX has this one.
     std::string name = ((failure ? fs::path("/tmp") : folder) / "argosy-check-XXXXXX").string();
     if (int descriptor = ::mkstemp(name.data()); descriptor >= 0) ::close(descriptor);
     path = name;

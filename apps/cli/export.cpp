@@ -8,7 +8,6 @@
 #include "check.h"
 #include "commands.h"
 #include "driver/export_pt2.h"
-#include "driver/model_folder.h"
 #include "driver/process_memory.h"
 #include "model_source.h"
 #include "python.h"
@@ -32,16 +31,11 @@ struct Inputs {
 
 Result<Inputs> find_inputs(const ExportOptions& options, const Environment& environment, Terminal& terminal) {
   Inputs inputs;
-  CaptureRequest& request = inputs.request;
-  ARGOSY_TRY(request.model, obtain_model(options.source, ModelParts::kWeights, environment, terminal));
-  request.task = options.task;
-  request.shape = options.shape;
-  request.dtype = options.dtype;
-  request.prefill = options.prefill;
-  request.trust_remote_code = options.source.trust_remote_code;
-  ARGOSY_TRY(inputs.checkpoint, Checkpoint::open(request.model));
-  ARGOSY_TRY(inputs.capture_work, capture_work(request));
-  ARGOSY_TRY(inputs.plan_work, weight_plan_work(request, inputs.checkpoint));
+  ARGOSY_TRY(fs::path model, obtain_model(options.source, ModelParts::kWeights, environment, terminal));
+  inputs.request = capture_request(options, model);
+  ARGOSY_TRY(inputs.checkpoint, Checkpoint::open(model));
+  ARGOSY_TRY(inputs.capture_work, capture_work(inputs.request));
+  ARGOSY_TRY(inputs.plan_work, weight_plan_work(inputs.request, inputs.checkpoint));
   inputs.capture_work.renew = inputs.plan_work.renew = options.recapture;
   return inputs;
 }
@@ -112,18 +106,6 @@ void warn_of_fixed_dims(const Pt2Export& prepared, Terminal& terminal) {
     terminal.log(LogLevel::kWarn, format("and {} more dims are fixed", fixed.size() - kShownFixedDims));
 }
 
-/// What of a model the Hub's cache lacks, in words; empty if nothing has to be downloaded.
-Result<std::string> missing_model(const ModelOptions& options, const Environment& environment) {
-  ModelRequest request;
-  request.name = options.model;
-  request.revision = options.revision;
-  request.hub_cache = environment.hub_cache;
-  request.weights = true;
-  request.code = options.trust_remote_code;
-  ARGOSY_TRY(FoundModel found, find_model(request));
-  return found.missing;
-}
-
 Result<std::string> state_in_cache(const std::string& named, const PythonWork& work, const Environment& environment) {
   if (!named.empty()) return named;
   if (work.renew) return "to be made anew by Python";
@@ -180,7 +162,7 @@ Result<ExitCode> export_pt2(const ExportOptions& options, const Environment& env
   ExportDestination destination = export_destination(options.output, options.source.model);
   ARGOSY_TRY_STATUS(check_replaceable(destination));
   if (options.dry_run) {
-    ARGOSY_TRY(std::string missing, missing_model(options.source, environment));
+    ARGOSY_TRY(std::string missing, missing_parts(options.source, ModelParts::kWeights, environment));
     if (!missing.empty()) {
       terminal.print(format("the Hub's cache lacks {}, which would be downloaded first\n", missing));
       return kDone;

@@ -79,6 +79,16 @@ class HubLines {
   std::deque<std::string> last_;
 };
 
+ModelRequest model_request(const ModelOptions& options, ModelParts parts, const Environment& environment) {
+  ModelRequest request;
+  request.name = options.model;
+  request.revision = options.revision;
+  request.hub_cache = environment.hub_cache;
+  request.weights = parts == ModelParts::kWeights;
+  request.code = options.trust_remote_code;
+  return request;
+}
+
 Status download(const ModelRequest& request, const std::string& missing, const Environment& environment,
                 Terminal& terminal) {
   std::vector<std::string> pythons = candidate_pythons(environment);
@@ -109,12 +119,7 @@ Status download(const ModelRequest& request, const std::string& missing, const E
 
 Result<std::filesystem::path> obtain_model(const ModelOptions& options, ModelParts parts,
                                            const Environment& environment, Terminal& terminal) {
-  ModelRequest request;
-  request.name = options.model;
-  request.revision = options.revision;
-  request.hub_cache = environment.hub_cache;
-  request.weights = parts == ModelParts::kWeights;
-  request.code = options.trust_remote_code;
+  ModelRequest request = model_request(options, parts, environment);
   // For what is started later: with code of another repository, transformers itself would ask the Hub.
   if (options.offline) ::setenv("HF_HUB_OFFLINE", "1", 1);
   ARGOSY_TRY(FoundModel found, find_model(request));
@@ -139,6 +144,11 @@ Result<std::filesystem::path> obtain_model(const ModelOptions& options, ModelPar
                                 was_cached ? ", from the Hub's cache" : ", downloaded"));
   }
   return found.folder;
+}
+
+Result<std::string> missing_parts(const ModelOptions& options, ModelParts parts, const Environment& environment) {
+  ARGOSY_TRY(FoundModel found, find_model(model_request(options, parts, environment)));
+  return found.missing;
 }
 
 }  // namespace argosy::cli

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "base/result.h"
 #include "options.h"
@@ -20,5 +21,8 @@ enum class ModelParts : uint8_t {
 /// Which commit is used is told. With --offline, processes that are started later make no request either.
 Result<std::filesystem::path> obtain_model(const ModelOptions& options, ModelParts parts,
                                            const Environment& environment, Terminal& terminal);
+
+/// What of it the Hub's cache lacks, in words; empty if nothing has to be downloaded.
+Result<std::string> missing_parts(const ModelOptions& options, ModelParts parts, const Environment& environment);
 
 }  // namespace argosy::cli

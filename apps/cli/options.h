@@ -64,14 +64,18 @@ struct ModelOptions {
   bool trust_remote_code = false;
 };
 
-struct CaptureOptions {
+/// Which graphs of a model are wanted.
+struct GraphOptions {
   ModelOptions source;
   std::string task;
   std::string shape;
   std::string dtype = "auto";
-  std::string output;
   bool prefill = false;
   bool recapture = false;
+};
+
+struct CaptureOptions : GraphOptions {
+  std::string output;
 };
 
 enum class CacheAction : uint8_t { kList, kPrune, kImport, kExport };
@@ -96,17 +100,12 @@ struct WeightsOptions {
 
 enum class CheckMode : uint8_t { kTwin, kFull, kOff };
 
-struct ExportOptions {
-  ModelOptions source;
-  std::string task, shape;
-  std::string dtype = "auto";
+struct ExportOptions : GraphOptions {
   std::string capture, plan;  // files; empty: from the cache, or made by Python
   std::string output;         // empty: by the model's name
   uint64_t memory_bytes = 0;  // the most that the process may take; 0: what it needs
   int threads = 0;            // 0: as many as there are cores, up to a few
   CheckMode check = CheckMode::kTwin;
-  bool prefill = false;
-  bool recapture = false;
   bool dry_run = false;
 };
 

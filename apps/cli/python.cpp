@@ -78,6 +78,17 @@ std::vector<std::string> candidate_pythons(const Environment& environment) {
   return pythons;
 }
 
+CaptureRequest capture_request(const GraphOptions& options, const std::filesystem::path& folder) {
+  CaptureRequest request;
+  request.model = folder;
+  request.task = options.task;
+  request.shape = options.shape;
+  request.dtype = options.dtype;
+  request.prefill = options.prefill;
+  request.trust_remote_code = options.source.trust_remote_code;
+  return request;
+}
+
 Result<PythonWork> capture_work(const CaptureRequest& request) {
   PythonWork work;
   work.request = request;

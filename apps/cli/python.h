@@ -39,6 +39,9 @@ Result<PythonEnd> run_module(const std::string& module, const std::vector<std::s
 /// Python is started only if the cache has no entry, and the user is told. If it fails, the error has its last lines.
 Result<Obtained> obtain_by_python(const PythonWork& work, const Environment& environment, Terminal& terminal);
 
+/// What the user asks for, of the model in `folder`.
+CaptureRequest capture_request(const GraphOptions& options, const std::filesystem::path& folder);
+
 /// The work for a capture, and for the plan of a checkpoint's weights, which neither shape nor components matter to.
 Result<PythonWork> capture_work(const CaptureRequest& request);
 Result<PythonWork> weight_plan_work(const CaptureRequest& request, const Checkpoint& checkpoint);

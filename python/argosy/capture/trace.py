@@ -6,11 +6,9 @@ component: so parameters and module paths keep the names that they have in the w
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import torch
@@ -19,6 +17,7 @@ from torch.export.graph_signature import InputKind
 
 from .components import Component, Inputs
 from .dims import Dims
+from .keeping import unchanged
 from .swap import replaced
 from .structures import flatten, identifier, leaf_name
 
@@ -65,7 +64,7 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
 
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
     forward.__signature__ = inspect.Signature([inspect.Parameter(name, kinds) for name in names])
-    with torch.no_grad(), replaced(model, "forward", forward), attributes_kept(model):
+    with torch.no_grad(), replaced(model, "forward", forward), unchanged(model):
         start = time.process_time()
         program = torch.export.export(model, (), tensors, dynamic_shapes=shapes, strict=False)
         seconds = time.process_time() - start
@@ -81,23 +80,6 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
 
 def _without_numbers(name: str) -> str:
     return re.sub(r"\d+", "#", name)
-
-
-@contextlib.contextmanager
-def attributes_kept(model: torch.nn.Module) -> Iterator[None]:
-    """Modules that keep tensors of a call in attributes would keep fake ones: attributes are as before afterwards."""
-    before = [(module, dict(vars(module)), dict(module._buffers)) for module in model.modules()]
-    try:
-        yield
-    finally:
-        for module, attributes, buffers in before:
-            for name in [name for name in vars(module) if name not in attributes]:
-                object.__delattr__(module, name)
-            for name, value in attributes.items():
-                if vars(module).get(name) is not value:
-                    vars(module)[name] = value
-            module._buffers.clear()
-            module._buffers.update(buffers)
 
 
 _ASSERTIONS = (

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
+from ..capture.keeping import unchanged
 from ..errors import ExportError
 from ..observer import InputObserver
 from ..observer.calls import copy_value
-from .keeping import unchanged
 
 Components = dict[str, tuple[torch.nn.Module, dict[str, Any]]]
 

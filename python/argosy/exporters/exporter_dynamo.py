@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from ..capture.keeping import unchanged
 from ..capture.swap import replaced
 from ..observer.calls import copy_value
 from ..observer.shapes import map_tensors
@@ -16,7 +17,6 @@ from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patche
 from .base import HfExporter
 from .configs import DynamoConfig
 from .experts import traceable_experts
-from .keeping import unchanged
 from .prepare import prepare_for_export
 from .pytrees import register_cache_classes, register_containers
 
