@@ -18,8 +18,9 @@ MAY_INCLUDE = {
     "passes": ["base", "tensor", "ir"],
     "frontends": ["base", "tensor", "io", "ir"],
     "backends/pt2": ["base", "tensor", "io", "ir", "passes"],
-    "driver": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2"],
-    "apps": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "driver"],
+    "backends/onnx": ["base", "tensor", "io", "ir", "passes"],
+    "driver": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx"],
+    "apps": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx", "driver"],
 }
 
 # Where third-party headers may appear: (pattern of the header, path prefixes).
@@ -28,7 +29,7 @@ THIRD_PARTY = [
     (r"fmt/", ["src/base/"]),
     (r"simdjson", ["src/io/json"]),
     (r"zlib\.h", ["src/io/crc32"]),
-    (r"protozero/", ["src/io/onnx/"]),
+    (r"protozero/", ["src/io/onnx/", "src/backends/onnx/"]),
     (r"CLI/", ["apps/cli/"]),
     (r"nanobind/", ["apps/python/"]),
     (r"g(test|mock)/", ["src/", "apps/", "tests/"]),

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "backends/onnx/document.h"
+#include "base/result.h"
+#include "ir/program.h"
+#include "passes/pipeline.h"
+
+namespace argosy::onnx {
+
+inline constexpr int kMinOpset = 18, kMaxOpset = 24, kDefaultOpset = 22;
+
+struct LoweringOptions {
+  int opset = kDefaultOpset;
+  bool optimize = true;
+};
+
+/// What a program goes through before it is translated: made functional, no-ops dropped, taken apart as far as the
+/// translations need it.
+Pipeline onnx_pipeline(const LoweringOptions& options);
+
+/// One component as a model. The program has been through onnx_pipeline() and is verified. Every op that cannot be
+/// translated is reported to `diagnostics`, with its place in the user's model; the first one is the error.
+Result<Model> translate(const Program& program, const Component& component, const LoweringOptions& options,
+                        Diagnostics& diagnostics);
+
+/// Folds small constants, merges equal nodes, drops what does nothing and what nobody uses. Keeps inputs and outputs.
+Status optimize(Model& model);
+
+}  // namespace argosy::onnx
