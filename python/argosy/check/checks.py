@@ -96,10 +96,12 @@ def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Chec
     start = _cpu_seconds()
     report("building the twin")
     config = shrink(load_config(request.model, trust_remote_code=request.trust_remote_code))
-    asked = _dtype_name(config) if request.dtype == "auto" else request.dtype
+    engine = ENGINES[request.engine]
+    asked = request.dtype
+    if asked == "auto":
+        asked = engine.replaced_dtypes.get(_dtype_name(config), _dtype_name(config))
     set_dtype(config, "float32")
     session = open_session(config, request.task, shape=request.shape, prefill=request.prefill)
-    engine = ENGINES[request.engine]
     checked = Checked("twin", engine.name, session.model_class.__name__, session.task, engine.twin_tolerance)
     with tempfile.TemporaryDirectory(prefix="argosy-twin-") as name:
         folder = Path(name)
@@ -126,7 +128,8 @@ def _check_twin_in(
     plan = make_weight_plan(saved, task=request.task, dtype=dtype, trust_remote_code=request.trust_remote_code)
     write_weight_plan(plan, folder / "plan.json")
     report("exporting the twin")
-    output = folder / f"{dtype}{ENGINES[request.engine].suffix}"
+    engine = ENGINES[request.engine]
+    output = folder / (dtype if engine.is_folder else f"{dtype}{engine.suffix}")
     _export(request, folder, dtype, output)
     export = find_export(output)
     report("comparing")

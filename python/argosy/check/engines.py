@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from ..errors import ExportError
-from . import worker
+from . import onnx_worker, worker
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class Engine:
     #: what a file says of itself, and the dtype of its weights; neither loads it
     manifest: Callable[[str], dict[str, Any]]
     dtype: Callable[[str], str]
+    #: an export is a folder, with a file for each component
+    is_folder: bool = False
+    #: dtypes that "auto" is not for weights of, and what it is instead
+    replaced_dtypes: Mapping[str, str] = field(default_factory=dict)
     #: largest difference that is no mistake, against max(1, the largest expected value); for twins
     twin_tolerance: float = 1e-5
     #: the same for real weights, by their dtype
@@ -40,7 +44,21 @@ class Engine:
         return self.tolerances.get(dtype, max(self.tolerances.values()))
 
 
-ENGINES = {engine.name: engine for engine in (Engine("pt2", ".pt2", worker.read_manifest, worker.dtype_of_pt2),)}
+ENGINES = {
+    engine.name: engine
+    for engine in (
+        Engine("pt2", ".pt2", worker.read_manifest, worker.dtype_of_pt2),
+        Engine(
+            "onnx",
+            ".onnx",
+            onnx_worker.read_manifest,
+            onnx_worker.dtype_of_onnx,
+            is_folder=True,
+            replaced_dtypes={"bfloat16": "float32"},
+            twin_tolerance=1e-4,
+        ),
+    )
+}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,11 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
+if __name__ == "__main__":
+    import onnx_worker  # beside this script
+else:
+    from . import onnx_worker
+
 #: Inputs by name to outputs by name, both flat.
 Run = Callable[[dict[str, Any]], dict[str, Any]]
 BLOCKED = ("transformers", "argosy", "huggingface_hub", "tokenizers")
@@ -81,7 +86,7 @@ def dtype_of_pt2(path: str) -> str:
 
 
 #: By engine: what opens one file. Another engine adds its function here and its row in engines.py.
-OPENERS: dict[str, Callable[[str], dict[str, Run]]] = {"pt2": open_pt2}
+OPENERS: dict[str, Callable[[str], dict[str, Run]]] = {"pt2": open_pt2, "onnx": onnx_worker.open_onnx}
 
 
 def serve(engine: str, files: list[str]) -> None:

@@ -21,6 +21,10 @@ from .report import Results, write_report
 from .worker import preload
 
 
+#: The tools of each command that has a peer to compare with: our own and the peer.
+PEERS = {"capture": ("ours", "peer"), "onnx": ("onnx", "onnx_peer")}
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m argosy.coverage", description=__doc__.split(":", 1)[1].strip())
     commands = parser.add_subparsers(dest="command", required=True)
@@ -37,9 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
         )
         command.add_argument("--seconds", type=float, default=300.0, help="CPU time for one model and tool")
         command.add_argument("--memory", type=int, default=6000, metavar="MB", help="memory for one process")
-        if name == "capture":
+        if name in PEERS:
             command.add_argument("--tools", default="ours,peer", help="ours, peer or both")
-        else:
+        if name != "capture":
             command.add_argument("--program", default="argosy", help="the command-line program that exports")
         command.add_argument("--work", type=Path, default=Path("build/coverage"), help="logs and results as they come")
         command.add_argument("--output", type=Path, default=Path("docs/coverage"), help="where the report goes")
@@ -59,10 +63,12 @@ def run(options: argparse.Namespace) -> int:
     results = _read_journal(journal, versions) if options.resume else {}
     if not options.resume:
         journal.unlink(missing_ok=True)
-    if options.command == "capture":
-        tools, program = [tool for tool in ("ours", "peer") if tool in options.tools.split(",")], ""
-    else:
-        tools, program = [options.command], shutil.which(options.program)
+    tools, program = [options.command], ""
+    if options.command in PEERS:
+        names = zip(("ours", "peer"), PEERS[options.command], strict=True)
+        tools = [tool for name, tool in names if name in options.tools.split(",")]
+    if options.command in tools:
+        program = shutil.which(options.program)
         if program is None:
             raise ExportError(f"there is no program {options.program}", code="not-found", hint="name it by --program")
     jobs = [
@@ -86,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
 
     if jobs:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        preload()
+        preload(tools)
     run_jobs(jobs, Limits(options.seconds, options.memory), options.jobs, options.work / "logs", done)
     report = options.output / f"{options.command}.md"
     if options.command == "capture":

@@ -24,7 +24,7 @@ def run(twin: torch.nn.Module, report: Report) -> None:
         return
     exporter = DynamoExporter()
     report.step("find components")
-    first, other = ({name: parts for name, parts in _components(twin, sizes).items()} for sizes in SHAPES)
+    first, other = ({name: parts for name, parts in components_of(twin, sizes).items()} for sizes in SHAPES)
     components: dict[str, Any] = {}
     wrong = ""
     for name, (module, inputs) in first.items():
@@ -39,7 +39,7 @@ def run(twin: torch.nn.Module, report: Report) -> None:
     report.finish("wrong" if wrong else "ok", wrong)
 
 
-def _components(twin: torch.nn.Module, sizes: Sizes) -> dict[str, tuple[torch.nn.Module, dict[str, Any]]]:
+def components_of(twin: torch.nn.Module, sizes: Sizes) -> dict[str, tuple[torch.nn.Module, dict[str, Any]]]:
     """The parts that the peer exports by themselves: those of generation where there is one, else the whole."""
     from transformers.exporters import utils
 

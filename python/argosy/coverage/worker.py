@@ -13,6 +13,7 @@ import re
 import tempfile
 import traceback
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +63,12 @@ def make_twin(model_type: str, report: Report) -> tuple[Any, Any]:
     return twin, config
 
 
-def preload() -> None:
+def preload(tools: Iterable[str] = ()) -> None:
     """Imports what every job needs, and computes nothing: a process that is forked after this starts at once."""
-    for name in ("torch._dynamo", "torch.export", "transformers.modeling_utils", "argosy.coverage.ours", "argosy.coverage.export"):
+    names = ["torch._dynamo", "torch.export", "transformers.modeling_utils", "argosy.coverage.ours", "argosy.coverage.export"]
+    if "onnx_peer" in tools:
+        names += ["torch.onnx", "onnxscript", "onnxruntime", "argosy.coverage.peer_onnx"]
+    for name in names:
         importlib.import_module(name)
 
 
@@ -87,6 +91,10 @@ def work(tool: str, model_type: str, path: Path, program: str = "") -> None:
             from .peer import run as run_peer
 
             run_peer(twin, report)
+        elif tool == "onnx_peer":
+            from .peer_onnx import run as run_onnx_peer
+
+            run_onnx_peer(twin, report)
         else:
             from .export import run as run_export
 

@@ -1,0 +1,88 @@
+"""Opens ONNX models in ONNX Runtime. Part of the worker's process: imports nothing of this package."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+#: Names of ``onnx.TensorProto.DataType`` that weights may have, as torch calls them.
+_FLOATS = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
+#: ``TensorProto.BFLOAT16``; numpy has no such dtype.
+_BFLOAT16 = 16
+
+
+def read_manifest(path: str) -> dict[str, Any]:
+    """What an export says of itself: ``argosy.json`` beside the models, which names each one by its component."""
+    file = Path(path).with_name("argosy.json")
+    if not file.exists():
+        raise ValueError(f"there is no argosy.json beside {path}: argosy export onnx did not write it")
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def dtype_of_onnx(path: str) -> str:
+    """The dtype of most weights, as ``float32``; weights in other files are not read."""
+    import onnx
+
+    sizes: dict[str, int] = {}
+    for tensor in onnx.load(path, load_external_data=False).graph.initializer:
+        if text := _FLOATS.get(tensor.data_type):
+            sizes[text] = sizes.get(text, 0) + math.prod(tensor.dims)
+    return max(sizes, key=lambda text: sizes[text], default="float32")
+
+
+def open_onnx(path: str) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
+    """The component that a model is; files are named by theirs."""
+    return {Path(path).stem: OnnxRunner(open_session(path))}
+
+
+def open_session(model: str | bytes, threads: int = 0) -> Any:
+    """A session on the CPU. ``threads`` 0 leaves their number to ONNX Runtime."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = threads
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+class OnnxRunner:
+    """Runs a session on torch tensors: inputs by name to outputs by name."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self.inputs = [each.name for each in session.get_inputs()]
+        self.outputs = [each.name for each in session.get_outputs()]
+
+    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        if missing := [name for name in self.inputs if name not in inputs]:
+            raise ValueError(f"the model also takes {', '.join(missing)}")
+        if unknown := [name for name in inputs if name not in self.inputs]:
+            raise ValueError(f"the model has no input {', '.join(unknown)}; it takes {', '.join(self.inputs)}")
+        values = self.session.run_with_ort_values(None, {name: to_ort(inputs[name]) for name in self.inputs})
+        return {name: from_ort(value) for name, value in zip(self.outputs, values, strict=True)}
+
+
+def to_ort(tensor: Any) -> Any:
+    """A tensor (or a number, which becomes one without dims) as ONNX Runtime takes it."""
+    import onnxruntime
+    import torch
+
+    if not isinstance(tensor, torch.Tensor):
+        tensor = torch.tensor(tensor)
+    tensor = tensor.detach().cpu().contiguous()
+    if tensor.dtype == torch.bfloat16:
+        make = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type
+        return make(tensor.view(torch.uint16).numpy(), _BFLOAT16)
+    return onnxruntime.OrtValue.ortvalue_from_numpy(tensor.numpy())
+
+
+def from_ort(value: Any) -> Any:
+    """The tensor in a result; a copy."""
+    import torch
+
+    if value.element_type() == _BFLOAT16:
+        return torch.utils.dlpack.from_dlpack(value._ortvalue.to_dlpack()).clone()
+    return torch.from_numpy(value.numpy().copy())
