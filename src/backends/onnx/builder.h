@@ -1,0 +1,85 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/onnx/document.h"
+#include "base/result.h"
+
+namespace argosy::onnx {
+
+using Refs = std::vector<Ref>;
+using Ints = std::vector<int64_t>;
+using Attributes = std::vector<Attribute>;
+
+/// Builds a Model node by node. Knows ONNX and which element types ONNX Runtime's CPU kernels take: inputs of another
+/// type are cast to one that is taken and the result is cast back, so that nobody else has to think of it.
+class Builder {
+ public:
+  explicit Builder(int opset);
+
+  int opset() const { return model_.opset; }
+  /// The finished model; nothing may be called afterwards.
+  Model take() { return std::move(model_); }
+
+  // ---- values
+  Ref add_value(Value value);
+  Value& operator[](Ref ref) { return model_[ref]; }
+  const Value& operator[](Ref ref) const { return model_[ref]; }
+  /// The type of its elements, which is always known for what this class made.
+  DType dtype(Ref ref) const;
+
+  // ---- constants; equal ones are one value
+  Ref ints(const Ints& values);  // i64, one dim
+  Ref integer(int64_t value);    // i64 without dims
+  /// Without dims. The number must fit; it is rounded to the dtype.
+  Ref scalar(double value, DType dtype);
+  Ref scalar(int64_t value, DType dtype);
+  Ref constant(TensorSourcePtr literal);
+  Ref weight(TensorSourcePtr source, std::string name);
+  /// The numbers of a constant of up to a few elements; nullopt if it is none.
+  std::optional<Ints> int_constant(Ref ref) const;
+
+  // ---- nodes, added to the current graph
+  /// A node with one result.
+  Ref node(std::string_view op, Refs inputs, Attributes attributes = {});
+  std::vector<Ref> node(std::string_view op, Refs inputs, size_t results, Attributes attributes = {});
+  Ref cast(Ref value, DType dtype);
+  /// A tensor of a shape (i64, one dim) whose elements are all `scalar`, a constant without dims.
+  Ref fill(Ref shape, Ref scalar);
+  /// What nodes are named after from now on: the place in the user's model.
+  void set_origin(std::string name) { origin_ = std::move(name); }
+
+  // ---- graphs
+  uint32_t current_graph() const { return stack_.back(); }
+  bool is_open(uint32_t graph) const;
+  /// Nodes go to a new sub-graph until close_graph().
+  void open_graph(std::string name, Refs inputs = {});
+  uint32_t close_graph(Refs outputs);
+  /// Runs `body` with nodes going to the model's own graph.
+  template <class Body>
+  auto in_root(Body body) {
+    stack_.push_back(0);
+    auto result = body();
+    stack_.pop_back();
+    return result;
+  }
+  Graph& root() { return model_.graphs[0]; }
+  Model& model() { return model_; }
+
+ private:
+  Ref literal_value(std::vector<std::byte> bytes, DType dtype, Ints shape);
+  Refs add_node(std::string_view op, Refs inputs, Attributes attributes, size_t results, DType first);
+
+  Model model_;
+  std::vector<uint32_t> stack_ = {0};
+  std::map<std::string, Ref> constants_;     // by recipe
+  std::map<Ref, TensorSourcePtr> literals_;  // what they are
+  std::map<Ref, Ints> int_constants_;
+  std::string origin_;
+};
+
+}  // namespace argosy::onnx

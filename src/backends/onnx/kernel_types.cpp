@@ -1,0 +1,179 @@
+#include "backends/onnx/kernel_types.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "base/text.h"
+
+namespace argosy::onnx {
+namespace {
+
+constexpr uint64_t bit(DType dtype) { return uint64_t{1} << static_cast<unsigned>(dtype); }
+template <class... D>
+constexpr uint64_t bits(D... dtypes) {
+  return (bit(dtypes) | ...);
+}
+
+using enum DType;
+// f16 is in every set: ONNX Runtime widens it by itself where a kernel lacks it. bf16 is left to other engines.
+constexpr uint64_t kHalf = bits(kF16, kBF16);
+constexpr uint64_t kFloats = kHalf | bits(kF32, kF64);
+constexpr uint64_t kSingle = kHalf | bits(kF32);
+constexpr uint64_t kArithmetic = kFloats | bits(kI32, kI64);
+constexpr uint64_t kInts = bits(kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64);
+
+// Sorted by op. What tests/ops finds out about a kernel is written down here.
+constexpr auto kRows = std::to_array<KernelTypes>({
+    {"Add", kArithmetic},
+    {"ArgMax", kFloats | bits(kI32, kI8, kU8), 0, 1, false},
+    {"ArgMin", kFloats | bits(kI32, kI8, kU8), 0, 1, false},
+    {"AveragePool", kSingle},
+    {"BatchNormalization", kFloats},
+    {"BitwiseAnd", kInts},
+    {"BitwiseNot", kInts},
+    {"BitwiseOr", kInts},
+    {"BitwiseXor", kInts},
+    {"Ceil", kFloats},
+    {"Clip", kFloats | bits(kI32, kI64, kI8, kU8, kU32, kU64)},
+    {"Conv", kSingle},
+    {"ConvTranspose", kSingle},
+    {"Cos", kFloats},
+    {"CumSum", kArithmetic, 0, 1},
+    {"Div", kArithmetic},
+    {"Einsum", kArithmetic},
+    {"Elu", kSingle},
+    {"Equal", kArithmetic | bits(kBool, kU8, kI8), 0, 0, false},
+    {"Erf", kSingle},
+    {"Exp", kFloats},
+    {"Floor", kFloats},
+    {"Gelu", kSingle},
+    {"Gemm", kFloats},
+    {"Greater", kArithmetic, 0, 0, false},
+    {"GreaterOrEqual", kArithmetic, 0, 0, false},
+    {"GridSample", kSingle},
+    {"HardSigmoid", kSingle},
+    {"HardSwish", kSingle},
+    {"InstanceNormalization", kSingle},
+    {"IsInf", kFloats, 0, 1, false},
+    {"IsNaN", kFloats, 0, 1, false},
+    {"LayerNormalization", kFloats},
+    {"LeakyRelu", kSingle},
+    {"Less", kArithmetic, 0, 0, false},
+    {"LessOrEqual", kArithmetic, 0, 0, false},
+    {"Log", kFloats},
+    {"LogSoftmax", kFloats},
+    {"MatMul", kArithmetic | bits(kU32, kU64)},
+    {"Max", kArithmetic | bits(kU32, kU64)},
+    {"MaxPool", kFloats},
+    {"Min", kArithmetic | bits(kU32, kU64)},
+    {"Mod", kFloats | kInts},
+    {"Mul", kArithmetic},
+    {"Neg", kArithmetic | bits(kI8)},
+    {"NonZero", kSingle | bits(kBool, kI32, kI64, kU8), 0, 1, false},
+    {"PRelu", kSingle},
+    {"Pow", kArithmetic, 0, 0},
+    {"Range", kFloats | bits(kI16, kI32, kI64)},
+    {"Reciprocal", kFloats},
+    {"ReduceL1", kSingle | bits(kI32), 0, 1},
+    {"ReduceL2", kSingle | bits(kI32), 0, 1},
+    {"ReduceLogSumExp", kFloats | bits(kI32), 0, 1},
+    {"ReduceMax", kArithmetic | bits(kI8, kU8), 0, 1},
+    {"ReduceMean", kFloats | bits(kI32), 0, 1},
+    {"ReduceMin", kArithmetic | bits(kI8, kU8), 0, 1},
+    {"ReduceProd", kSingle | bits(kI32, kI64), 0, 1},
+    {"ReduceSum", kArithmetic, 0, 1},
+    {"Relu", kFloats | bits(kI32, kI8)},
+    {"Resize", kSingle | bits(kI32, kI8, kU8), 0, 1},
+    {"Round", kFloats},
+    {"Sigmoid", kFloats},
+    {"Sin", kFloats},
+    {"Softmax", kFloats},
+    {"Softplus", kFloats},
+    {"Sqrt", kFloats},
+    {"Sub", kArithmetic},
+    {"Sum", kFloats},
+    {"Tan", kSingle},
+    {"Tanh", kFloats},
+    {"TopK", kArithmetic, 0, 1},
+    {"Trilu", kFloats | bits(kBool, kI64), 0, 1},
+    {"Where", kArithmetic | bits(kU8), 1, 2},
+});
+
+constexpr std::array kBoolResults = {
+    "And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or", "Xor"};
+constexpr std::array kIntResults = {"ArgMax", "ArgMin", "NonZero", "Shape", "Size", "SequenceLength"};
+
+template <size_t N>
+bool holds(const std::array<const char*, N>& names, std::string_view op) {
+  return std::ranges::any_of(names, [&](const char* name) { return op == name; });
+}
+
+}  // namespace
+
+const KernelTypes* kernel_types(std::string_view op) {
+  static_assert(std::ranges::is_sorted(kRows, {}, &KernelTypes::op));
+  const auto* found = std::ranges::lower_bound(kRows, op, {}, &KernelTypes::op);
+  return found != kRows.end() && found->op == op ? found : nullptr;
+}
+
+DType kernel_type(const KernelTypes& types, DType dtype) {
+  if ((types.taken & bit(dtype)) != 0) return dtype;
+  // Nearest first: what holds all values of the other.
+  for (DType wider : {kI32, kI64, kF32, kF64}) {
+    if ((types.taken & bit(wider)) == 0) continue;
+    if (kind_of(dtype) == DTypeKind::kFloat && kind_of(wider) != DTypeKind::kFloat) continue;
+    bool holds_all = kind_of(wider) == DTypeKind::kFloat || bits_of(dtype) < bits_of(wider) ||
+                     (kind_of(dtype) != DTypeKind::kUnsigned && bits_of(dtype) == bits_of(wider));
+    if (holds_all) return wider;
+  }
+  if ((dtype == kU64) && (types.taken & bit(kI64)) != 0) return kI64;
+  return dtype;
+}
+
+DType result_type(std::string_view op, std::span<const DType> inputs, const std::vector<Attribute>& attributes) {
+  if (holds(kBoolResults, op)) return kBool;
+  if (holds(kIntResults, op)) return kI64;
+  ARGOSY_CHECK(op != "Cast" && op != "ConstantOfShape", format("{} is made by a function of its own", op));
+  if (op == "Where" || op == "OneHot") return inputs[op == "Where" ? 1 : 2];
+  if (op == "EyeLike" || op == "RandomNormalLike" || op == "RandomUniformLike") {
+    for (const Attribute& attribute : attributes) {
+      if (attribute.name == "dtype") {
+        for (DType dtype : {kBool, kI32, kI64, kF16, kF32, kF64}) {
+          if (onnx_type(dtype) == std::get<int64_t>(attribute.value)) return dtype;
+        }
+      }
+    }
+  }
+  ARGOSY_CHECK(!inputs.empty(), format("{} without inputs has no type", op));
+  return inputs.front();
+}
+
+int32_t onnx_type(DType dtype) {
+  switch (dtype) {
+    case kF32: return 1;
+    case kU8: return 2;
+    case kI8: return 3;
+    case kU16: return 4;
+    case kI16: return 5;
+    case kI32: return 6;
+    case kI64: return 7;
+    case kBool: return 9;
+    case kF16: return 10;
+    case kF64: return 11;
+    case kU32: return 12;
+    case kU64: return 13;
+    case kC64: return 14;
+    case kC128: return 15;
+    case kBF16: return 16;
+    case kF8E4M3FN: return 17;
+    case kF8E4M3FNUZ: return 18;
+    case kF8E5M2: return 19;
+    case kF8E5M2FNUZ: return 20;
+    case kU4: return 21;
+    case kI4: return 22;
+    default: return 0;
+  }
+}
+
+}  // namespace argosy::onnx

@@ -1,0 +1,65 @@
+#include "backends/onnx/translations.h"
+
+namespace argosy::onnx {
+namespace {
+
+// linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
+// The weight stays [out, in], as checkpoints have it: Gemm multiplies with the transposed one, on two dims.
+void emit_linear(const Emitter& e, const Translation&) {
+  Ref input = e.tensor("input"), weight = e.tensor("weight"), bias = e.tensor("bias");
+  Shape shape = e.shape("input");
+  if (e.rank("weight") == 1) {
+    Ref product = e.node("MatMul", {input, weight});
+    return e.yield(bias.is_valid() ? e.add(product, bias) : product);
+  }
+  std::vector<SymExpr> rows = {SymExpr(), shape.back()};
+  Refs inputs = {shape.size() == 2 ? input : e.reshape(input, shape, rows), weight};
+  if (bias.is_valid()) inputs.push_back(bias);
+  Ref product = e.node("Gemm", std::move(inputs), {{"transB", int64_t{1}}});
+  if (shape.size() == 2) return e.yield(product);
+  std::vector<SymExpr> flat = {SymExpr(), e.shape("weight").front()};
+  e.yield(e.reshape(product, flat, e.result().shape));
+}
+
+// matmul(Tensor self, Tensor other) -> Tensor
+void emit_matmul(const Emitter& e, const Translation&) {
+  std::string_view right = e.has("other") ? "other" : "mat2";
+  e.yield(e.node("MatMul", {e.tensor("self"), e.tensor(right)}));
+}
+
+// addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+// baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
+void emit_added_product(const Emitter& e, const Translation&) {
+  bool is_batched = e.has("batch1");
+  Ref product = e.node("MatMul", {e.tensor(is_batched ? "batch1" : "mat1"), e.tensor(is_batched ? "batch2" : "mat2")});
+  DType dtype = e.result().dtype;
+  if (e.constant_number("alpha") != 1.0) product = e.mul(product, e.scalar("alpha", dtype));
+  // With beta 0 the other summand does not count, NaN or not.
+  if (e.constant_number("beta") == 0.0) return e.yield(product);
+  Ref summand = e.tensor("self");
+  if (e.constant_number("beta") != 1.0) summand = e.mul(summand, e.scalar("beta", dtype));
+  e.yield(e.add(summand, product));
+}
+
+// einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor
+void emit_einsum(const Emitter& e, const Translation&) {
+  e.yield(e.node("Einsum", e.tensors("tensors"), {{"equation", e.text("equation")}}));
+}
+
+// embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)
+void emit_embedding(const Emitter& e, const Translation&) {
+  e.yield(e.node("Gather", {e.tensor("weight"), e.tensor("indices")}, {{"axis", int64_t{0}}}));
+}
+
+constexpr Translation kLinear[] = {
+    {"aten.linear.default", emit_linear},       {"aten.matmul.default", emit_matmul},
+    {"aten.bmm.default", emit_matmul},          {"aten.mm.default", emit_matmul},
+    {"aten.addmm.default", emit_added_product}, {"aten.baddbmm.default", emit_added_product},
+    {"aten.einsum.default", emit_einsum},       {"aten.embedding.default", emit_embedding},
+};
+
+}  // namespace
+
+std::span<const Translation> linear_translations() { return kLinear; }
+
+}  // namespace argosy::onnx

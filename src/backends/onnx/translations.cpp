@@ -1,0 +1,29 @@
+#include "backends/onnx/translations.h"
+
+#include <algorithm>
+#include <array>
+
+namespace argosy::onnx {
+namespace {
+
+auto families() {
+  return std::array{
+      arithmetic_translations(), attention_translations(), creation_translations(),
+      linear_translations(),     number_translations(),    shape_translations(),
+  };
+}
+
+}  // namespace
+
+Translations all_translations() { return Translations(families(), Translations::Duplicates::kAllow); }
+
+std::vector<std::string_view> translated_ops() {
+  std::vector<std::string_view> ops;
+  for (std::span<const Translation> family : families()) {
+    for (const Translation& row : family) ops.push_back(row.op);
+  }
+  std::ranges::sort(ops);
+  return ops;
+}
+
+}  // namespace argosy::onnx

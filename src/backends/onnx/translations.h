@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "backends/onnx/emitter.h"
+#include "ir/op_table.h"
+
+namespace argosy::onnx {
+
+/// How one op becomes ONNX. Compiled-in rows stand in constant arrays, one file per family in ops/.
+struct Translation {
+  std::string_view op;  // "aten.gelu.default"
+  void (*emit)(const Emitter&, const Translation&);
+  std::string_view onnx_op = {};  // for emitters that serve several ops
+};
+
+/// All rows: compiled in, and those that users add.
+using Translations = OpTable<Translation>;
+Translations all_translations();
+
+/// The names of all ops with a translation, sorted.
+std::vector<std::string_view> translated_ops();
+
+// Families, a file each in ops/.
+std::span<const Translation> arithmetic_translations();
+std::span<const Translation> attention_translations();
+std::span<const Translation> creation_translations();
+std::span<const Translation> linear_translations();
+std::span<const Translation> number_translations();
+std::span<const Translation> shape_translations();
+
+}  // namespace argosy::onnx
