@@ -1,4 +1,4 @@
-"""The field numbers in onnx_fields.h, and the element types of onnx_model.cpp, are those of the installed onnx package."""
+"""The numbers in onnx_fields.h are those of the installed onnx package."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 import onnx
 import pytest
 
-IO = Path(__file__).resolve().parents[2] / "src" / "io" / "onnx"
-FIELDS = re.findall(r"constexpr uint32_t (\w+) = (\d+);", (IO / "onnx_fields.h").read_text())
+HEADER = (Path(__file__).resolve().parents[2] / "src" / "io" / "onnx" / "onnx_fields.h").read_text()
+FIELDS = re.findall(r"constexpr uint32_t (\w+) = (\d+);", HEADER)
+ENUMS = re.findall(r"constexpr int32_t (\w+) = (\d+);", HEADER)
 # What C++ calls the element types, where that is not ONNX's own word in short.
 NAMES = {
     "FLOAT": "f32", "DOUBLE": "f64", "FLOAT16": "f16", "BFLOAT16": "bf16", "COMPLEX64": "c64", "COMPLEX128": "c128",
@@ -29,7 +30,8 @@ def message_and_field(name: str):
 
 
 def test_there_are_fields() -> None:
-    assert len(FIELDS) > 40
+    assert len(FIELDS) > 50
+    assert len(ENUMS) > 8
 
 
 @pytest.mark.parametrize(("name", "number"), FIELDS)
@@ -38,10 +40,16 @@ def test_field_number(name: str, number: str) -> None:
     assert message.DESCRIPTOR.fields_by_name[field].number == int(number)
 
 
+@pytest.mark.parametrize(("name", "number"), ENUMS)
+def test_number_of_enum(name: str, number: str) -> None:
+    message, enum, value = name.split("_", 2)
+    assert getattr(getattr(onnx, message), enum).Value(value) == int(number)
+
+
 def test_element_types() -> None:
-    source = (IO / "onnx_model.cpp").read_text()
-    table = source[source.index("kElementTypes[] = {") : source.index("};", source.index("kElementTypes[]"))]
-    found = re.findall(r'\{"(\w+)", ', table)
+    found = re.findall(r'\{(\d+), "(\w+)", "(\w+)", ', HEADER)
     types = sorted((number, name) for name, number in onnx.TensorProto.DataType.items() if number > 0)
-    expected = [NAMES.get(name, name.lower().replace("uint", "u").replace("int", "i")) for _, name in types]
+    expected = [
+        (str(number), name, NAMES.get(name, name.lower().replace("uint", "u").replace("int", "i"))) for number, name in types
+    ]
     assert found == expected

@@ -23,52 +23,14 @@ constexpr int kMaxNesting = 64;
 constexpr size_t kMaxItems = size_t{1} << 20;
 constexpr size_t kMaxRank = 1024;
 
-/// TensorProto.DataType, in the order of its numbers from 1 on.
-struct ElementType {
-  const char* text;
-  std::optional<DType> dtype;
-};
-const ElementType kElementTypes[] = {
-    {"f32", DType::kF32},
-    {"u8", DType::kU8},
-    {"i8", DType::kI8},
-    {"u16", DType::kU16},
-    {"i16", DType::kI16},
-    {"i32", DType::kI32},
-    {"i64", DType::kI64},
-    {"string", std::nullopt},
-    {"bool", DType::kBool},
-    {"f16", DType::kF16},
-    {"f64", DType::kF64},
-    {"u32", DType::kU32},
-    {"u64", DType::kU64},
-    {"c64", DType::kC64},
-    {"c128", DType::kC128},
-    {"bf16", DType::kBF16},
-    {"f8e4m3fn", DType::kF8E4M3FN},
-    {"f8e4m3fnuz", DType::kF8E4M3FNUZ},
-    {"f8e5m2", DType::kF8E5M2},
-    {"f8e5m2fnuz", DType::kF8E5M2FNUZ},
-    {"u4", DType::kU4},
-    {"i4", DType::kI4},
-    {"f4e2m1", DType::kF4E2M1},
-    {"f8e8m0fnu", DType::kF8E8M0FNU},
-    {"u2", DType::kU2},
-    {"i2", DType::kI2},
-    {"f6e2m3", DType::kF6E2M3},
-    {"f6e3m2", DType::kF6E3M2},
-};
-
 std::string element_text(int64_t data_type) {
-  if (data_type >= 1 && data_type <= static_cast<int64_t>(std::size(kElementTypes))) {
-    return kElementTypes[data_type - 1].text;
-  }
+  if (const OnnxElementType* type = onnx_element_type(data_type)) return type->text;
   return data_type == 0 ? "unknown" : format("type {}", data_type);
 }
 
 std::optional<DType> element_dtype(int64_t data_type) {
-  if (data_type < 1 || data_type > static_cast<int64_t>(std::size(kElementTypes))) return std::nullopt;
-  return kElementTypes[data_type - 1].dtype;
+  const OnnxElementType* type = onnx_element_type(data_type);
+  return type == nullptr ? std::nullopt : type->dtype;
 }
 
 /// Thrown inside this file only, like protozero's own exceptions, and turned into an Error at its border.
