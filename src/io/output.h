@@ -59,7 +59,7 @@ class OutputFile {
 class OutputFolder {
  public:
   /// Makes the parent folders that are missing. With kReplace only a folder (or a link to one) is replaced, not a file.
-  static Result<OutputFolder> create(const std::filesystem::path& destination, Overwrite overwrite);
+  static Result<OutputFolder> create(const std::filesystem::path& path, Overwrite overwrite);
   OutputFolder(OutputFolder&&) noexcept;
   OutputFolder& operator=(OutputFolder&&) noexcept;
   ~OutputFolder();
@@ -69,6 +69,27 @@ class OutputFolder {
  private:
   struct Impl;
   explicit OutputFolder(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A file and those that belong to it and lie beside it: a model and its data. They are created inside path() under
+/// their final names; commit() syncs them, takes an earlier main file away, moves the others to their places and the
+/// main file last. So whoever finds the main file finds what belongs to it; a run that is killed while it replaces an
+/// earlier one may leave none. Temporaries are named and removed as those of OutputFile.
+class OutputFiles {
+ public:
+  /// `main` is the path of the main file. Makes the parent folders that are missing. With kRefuse an existing main file
+  /// is refused; files beside it are replaced.
+  static Result<OutputFiles> create(const std::filesystem::path& main, Overwrite overwrite);
+  OutputFiles(OutputFiles&&) noexcept;
+  OutputFiles& operator=(OutputFiles&&) noexcept;
+  ~OutputFiles();
+  const std::filesystem::path& path() const;
+  Status commit();
+
+ private:
+  struct Impl;
+  explicit OutputFiles(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "io/file.h"
+#include "io/link_file.h"
 #include "io/temporary_name.h"
 #include "io/test_folder.h"
 
@@ -183,6 +184,67 @@ TEST(OutputFolder, rejects_replacing_a_file) {
   TestFolder folder;
   folder.write("out", "a file");
   expect_error(OutputFolder::create(folder / "out", Overwrite::kReplace), ErrorCode::kInvalidInput, "is a file");
+}
+
+TEST(OutputFiles, appear_together_and_main_last) {
+  TestFolder folder;
+  folder.write("m.onnx", "old");
+  folder.write("other", "kept");
+  {
+    auto files = *OutputFiles::create(folder / "m.onnx", Overwrite::kReplace);
+    auto write = [&](const char* name, const char* text) {
+      auto file = *OutputFile::create(files.path() / name, Overwrite::kRefuse);
+      expect_ok(file.write(text));
+      expect_ok(file.commit());
+    };
+    write("m.onnx", "new");
+    write("m.onnx.data", "weights");
+    EXPECT_EQ(folder.read("m.onnx"), "old");
+    EXPECT_FALSE(fs::exists(folder / "m.onnx.data"));
+    expect_ok(files.commit());
+  }
+  EXPECT_EQ(folder.read("m.onnx"), "new");
+  EXPECT_EQ(folder.read("m.onnx.data"), "weights");
+  EXPECT_EQ(folder.count(), 3u);
+}
+
+TEST(OutputFiles, leave_nothing_without_commit) {
+  TestFolder folder;
+  {
+    auto files = *OutputFiles::create(folder / "deep/m.onnx", Overwrite::kReplace);
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder / "deep"), fs::directory_iterator()), 0);
+}
+
+TEST(OutputFiles, rejects_what_is_there) {
+  TestFolder folder;
+  folder.write("m.onnx", "old");
+  fs::create_directory(folder / "d");
+  expect_error(OutputFiles::create(folder / "m.onnx", Overwrite::kRefuse), ErrorCode::kInvalidInput, "exists");
+  expect_error(OutputFiles::create(folder / "d", Overwrite::kReplace), ErrorCode::kInvalidInput, "folder");
+}
+
+TEST(LinkFile, follows_symbolic_links) {
+  TestFolder folder;
+  folder.write("blob", "weights");
+  fs::create_symlink("blob", folder / "model.safetensors");
+  expect_ok(link_file(folder / "model.safetensors", folder / "linked"));
+  EXPECT_FALSE(fs::is_symlink(folder / "linked"));
+  EXPECT_EQ(folder.read("linked"), "weights");
+}
+
+TEST(LinkFile, rejects_what_cannot_be_linked) {
+  TestFolder folder;
+  folder.write("a", "1");
+  folder.write("b", "2");
+  expect_error(link_file(folder / "a", folder / "b"), ErrorCode::kIo, "link");
+  expect_error(link_file(folder / "none", folder / "c"), ErrorCode::kNotFound, "none");
+  EXPECT_EQ(folder.read("b"), "2");
+  if (fs::exists("/dev/shm") && fs::space("/dev/shm").capacity != 0) {
+    fs::path elsewhere = fs::path("/dev/shm") / folder.path().filename();
+    expect_error(link_file(folder / "a", elsewhere), ErrorCode::kIo, "different file systems");
+    EXPECT_FALSE(fs::exists(elsewhere));
+  }
 }
 
 }  // namespace

@@ -96,6 +96,7 @@ class TensorWriter {
         piece.first, piece.count,
         [&](std::span<const std::byte> bytes) -> Status {
           crc = crc32(crc, bytes);
+          if (options_.observe) options_.observe(piece.tensor, bytes);
           position += bytes.size();
           return file_.write_at(position - bytes.size(), bytes);
         },

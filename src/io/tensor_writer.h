@@ -25,6 +25,8 @@ struct TensorWriteOptions {
   int threads = 1;                          // at least 1, the caller's among them
   /// Told by the caller's thread, after each piece, how many bytes of all tensors are written. May be empty.
   std::function<void(uint64_t done)> progress;
+  /// Shown every block of every tensor (whole elements, by index), by any of the threads. May be empty.
+  std::function<void(size_t tensor, std::span<const std::byte> block)> observe;
 };
 
 /// Writes tensors to their places. Threads take pieces of tensors in turn, read, sum up and write them; the system is

@@ -198,7 +198,7 @@ class Encoder {
       begin_bytes(head, field::TensorProto_raw_data, size);
       begin_bytes(body, field::GraphProto_initializer, head.size() + size);
       body += head;
-      gaps_.push_back({body.size(), initializer.tensor});
+      gaps_.push_back({body.size(), initializer.tensor, name});
       return {};
     }
     pbf_writer writer(parent, field::GraphProto_initializer);

@@ -17,8 +17,8 @@ inline constexpr uint64_t kMaxModelBytes = INT32_MAX;
 
 /// Where the bytes of one initializer are: in a file beside the model, or in the model.
 struct TensorPlace {
-  std::string_view location;  // a name in the model's folder, which must outlive the call; empty: in the model
-  uint64_t offset = 0;        // in that file
+  std::string location;  // a name in the model's folder; empty: in the model
+  uint64_t offset = 0;   // in that file
 };
 
 /// A ModelProto with gaps for tensors that are too large to be held: tensor i belongs before byte gaps[i].before.
@@ -26,6 +26,7 @@ struct EncodedModel {
   struct Gap {
     size_t before;
     TensorSourcePtr tensor;
+    std::string name;
   };
   std::string bytes;
   std::vector<Gap> gaps;  // in order

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/onnx/document.h"
+#include "backends/onnx/encode.h"
+#include "base/result.h"
+
+namespace argosy::onnx {
+
+/// Where weights that are not small go.
+enum class WeightsMode : uint8_t {
+  kCopy,   // into one data file beside the models
+  kLink,   // what lies unchanged in a checkpoint's file stays there, linked into the bundle; the rest as kCopy
+  kEmbed,  // into the models
+};
+
+struct LayoutOptions {
+  WeightsMode weights = WeightsMode::kCopy;
+  std::string data_file = "model.onnx.data";  // its name
+  /// With kLink: the files that may be linked, as file_range() names them, and what their names in the bundle begin
+  /// with.
+  std::set<std::string> linkable;
+  std::string link_prefix;
+};
+
+/// Which bytes go where, for the models of one bundle.
+struct Layout {
+  struct Tensor {
+    std::string name;  // that of the first initializer, for messages
+    TensorSourcePtr source;
+    uint64_t offset = 0;
+  };
+  struct LinkedFile {
+    std::filesystem::path from;
+    std::string name;
+    uint64_t bytes = 0;  // of it that are used
+  };
+  std::string data_file;
+  std::vector<Tensor> tensors;  // of the data file, by offset; none: there is no such file
+  uint64_t data_bytes = 0;      // of the data file, gaps included
+  std::vector<LinkedFile> linked;
+  std::vector<std::vector<TensorPlace>> places;  // for each model and initializer
+};
+
+/// Large tensors begin at multiples of this, so that they can be mapped into memory; others at multiples of
+/// kSmallAlignment, after the large ones.
+inline constexpr uint64_t kLargeAlignment = 4096, kSmallAlignment = 64;
+
+/// Lays out the initializers of all models together: equal recipes, and equal ranges of a file, are placed once. Reads
+/// nothing. Tensors whose bytes are not known are an error that names them.
+Result<Layout> lay_out(std::span<const Model* const> models, const LayoutOptions& options);
+
+}  // namespace argosy::onnx

@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "io/output.h"
+#include "io/temporary_folder.h"
+#include "io/temporary_name.h"
+
+namespace argosy {
+
+namespace fs = std::filesystem;
+
+struct OutputFiles::Impl {
+  Impl(fs::path main_file, Overwrite what, TemporaryFolder folder)
+      : main(std::move(main_file)), overwrite(what), temporary(std::move(folder)) {}
+
+  static Status check(const fs::path& main, Overwrite overwrite) {
+    std::error_code ignored;
+    fs::file_status status = fs::symlink_status(main, ignored);
+    if (status.type() == fs::file_type::not_found) return {};
+    if (overwrite == Overwrite::kReplace && status.type() != fs::file_type::directory) return {};
+    return fail(ErrorCode::kInvalidInput,
+                format("{} {}", quoted(main.native(), 1000),
+                       overwrite == Overwrite::kRefuse ? "exists already" : "is a folder, not a file"),
+                "choose another name, remove it, or ask for it to be replaced");
+  }
+
+  Status move(const fs::path& name) const {
+    std::error_code failure;
+    fs::rename(temporary.path() / name, folder() / name, failure);
+    if (failure) return fail(system_error("create", folder() / name, failure.value()));
+    return {};
+  }
+
+  fs::path folder() const { return main.has_parent_path() ? main.parent_path() : fs::path("."); }
+
+  fs::path main;
+  Overwrite overwrite;
+  TemporaryFolder temporary;
+};
+
+OutputFiles::OutputFiles(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+OutputFiles::OutputFiles(OutputFiles&&) noexcept = default;
+OutputFiles& OutputFiles::operator=(OutputFiles&&) noexcept = default;
+OutputFiles::~OutputFiles() = default;
+const fs::path& OutputFiles::path() const { return impl_->temporary.path(); }
+
+Result<OutputFiles> OutputFiles::create(const fs::path& main, Overwrite overwrite) {
+  ARGOSY_TRY(fs::path destination, output_destination(main));
+  ARGOSY_TRY_STATUS(Impl::check(destination, overwrite));
+  ARGOSY_TRY(TemporaryFolder temporary, TemporaryFolder::create(destination));
+  return OutputFiles(std::make_unique<Impl>(std::move(destination), overwrite, std::move(temporary)));
+}
+
+Status OutputFiles::commit() {
+  Impl& impl = *impl_;
+  ARGOSY_CHECK(!impl.temporary.path().empty(), "commit of files that are committed already");
+  ARGOSY_TRY_STATUS(impl.temporary.sync());
+  ARGOSY_TRY_STATUS(Impl::check(impl.main, impl.overwrite));
+  std::error_code failure;
+  std::vector<fs::path> names;
+  for (fs::directory_iterator it(impl.temporary.path(), failure), end; !failure && it != end; it.increment(failure))
+    names.push_back(it->path().filename());
+  if (failure) return fail(system_error("list", impl.temporary.path(), failure.value()));
+  std::ranges::sort(names);
+  if (names.size() > 1) {
+    fs::remove(impl.main, failure);
+    if (failure) return fail(system_error("replace", impl.main, failure.value()));
+  }
+  for (const fs::path& name : names) {
+    if (name != impl.main.filename()) ARGOSY_TRY_STATUS(impl.move(name));
+  }
+  ARGOSY_TRY_STATUS(impl.move(impl.main.filename()));
+  fs::remove_all(impl.temporary.path(), failure);
+  impl.temporary.rename({});
+  return sync_path(impl.folder());
+}
+
+}  // namespace argosy
