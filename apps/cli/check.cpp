@@ -86,13 +86,14 @@ struct ReportFile {
 
 }  // namespace
 
-CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, std::string_view backend,
-                        const Environment& environment, Terminal& terminal) {
+CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, const Backend& backend,
+                        const BackendOptions& options, const Environment& environment, Terminal& terminal) {
   CheckOutcome outcome;
-  auto key = twin_check_key(capture, backend, "");
+  auto key = twin_check_key(capture, backend.name, join(backend.graph_arguments(options), " "));
   if (!key) return {CheckOutcome::Kind::kNotRun, "the capture cannot be read"};
   std::vector<std::string> arguments = {"--twin", request.model.string()};
-  add(arguments, "--engine", std::string(backend));
+  add(arguments, "--engine", std::string(backend.name));
+  for (const std::string& each : backend.graph_arguments(options)) arguments.push_back("--option=" + each);
   add(arguments, "--program", own_program());
   add(arguments, "--task", request.task);
   add(arguments, "--shape", request.shape);
@@ -103,7 +104,7 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
   work.kind = CacheKind::kCheck;
   work.key = *key;
   work.make = [&](const fs::path& output) -> Status {
-    outcome = run_module_check(arguments, output, format("no check of this capture for {} is remembered", backend),
+    outcome = run_module_check(arguments, output, format("no check of this capture for {} is remembered", backend.name),
                                environment, terminal);
     if (outcome.kind == CheckOutcome::Kind::kRight) return {};
     return fail(ErrorCode::kInvalidInput, "not checked");

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "driver/backends.h"
 #include "driver/capture_key.h"
 #include "options.h"
 #include "terminal.h"
@@ -18,9 +19,10 @@ struct CheckOutcome {
 };
 
 /// Whether models of this configuration are exported right, by a small one of the same kind (a twin). A check that
-/// passed is remembered in the cache for the capture and the backend; else `python -m argosy.check` is started.
-CheckOutcome check_twin(const CaptureRequest& request, const std::filesystem::path& capture, std::string_view backend,
-                        const Environment& environment, Terminal& terminal);
+/// passed is remembered in the cache for the capture, the backend and its options; else `python -m argosy.check` is
+/// started.
+CheckOutcome check_twin(const CaptureRequest& request, const std::filesystem::path& capture, const Backend& backend,
+                        const BackendOptions& options, const Environment& environment, Terminal& terminal);
 
 /// Compares what was just written (a file of any name, or a folder) with the model's own weights, greedy tokens too.
 CheckOutcome check_written(const std::filesystem::path& written, const CaptureRequest& request,

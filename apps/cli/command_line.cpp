@@ -71,7 +71,11 @@ void add_model(CLI::App& command, ModelOptions& options, const std::string& what
 }
 
 void add_dtype(CLI::App* command, std::string& dtype) {
-  command->add_option("--dtype", dtype, "auto (default: the configuration's), float32, float16 or bfloat16")
+  const std::map<std::string, std::string> names = {
+      {"auto", "auto"},    {"float32", "float32"},   {"fp32", "float32"}, {"float16", "float16"},
+      {"fp16", "float16"}, {"bfloat16", "bfloat16"}, {"bf16", "bfloat16"}};
+  command->add_option("--dtype", dtype, "auto (default: the configuration's), float32, float16 or bfloat16; fp32 …")
+      ->transform(CLI::Transformer(names).description(""))
       ->check(CLI::IsMember({"auto", "float32", "float16", "bfloat16"}).description(""));
 }
 
@@ -119,31 +123,60 @@ void add_weights(CLI::App& app, WeightsOptions& options) {
   command->add_option("-o,--output", options.output, "The .safetensors file to write")->required();
 }
 
-void add_export(CLI::App& app, ExportOptions& options) {
-  CLI::App* command = app.add_subcommand("export", "Write a model for an engine");
-  command->require_subcommand(1);
-  CLI::App* pt2 = command->add_subcommand("pt2", "A program that torch.export.load reads without transformers");
-  add_model(*pt2, options.source, "The model's folder, or ORG/NAME of the Hub");
-  pt2->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
-  pt2->add_option("--shape", options.shape, "Narrows dims: batch=1,sequence=1..2048");
-  pt2->add_flag("--prefill", options.prefill, "Also a program for prompts without a past");
-  add_dtype(pt2, options.dtype);
-  pt2->add_option("--capture", options.capture, "The graphs (default: the cache's, else by Python)");
-  pt2->add_option("--plan", options.plan,
-                  "How weights come from the checkpoint (default: the cache's, else by Python)");
-  pt2->add_option("--memory", options.memory_bytes, "The most memory to use, such as 256MB")
+/// What every export has.
+CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::string& name, const std::string& what,
+                      const std::string& output) {
+  CLI::App* command = parent.add_subcommand(name, what);
+  command->callback([&options, name] { options.backend = name; });
+  add_model(*command, options.source, "The model's folder, or ORG/NAME of the Hub");
+  command->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
+  command->add_option("--shape", options.shape, "Narrows dims: batch=1,sequence=1..2048");
+  command->add_flag("--prefill", options.prefill, "Also a program for prompts without a past");
+  add_dtype(command, options.dtype);
+  command->add_option("--capture", options.capture, "The graphs (default: the cache's, else by Python)");
+  command->add_option("--plan", options.plan,
+                      "How weights come from the checkpoint (default: the cache's, else by Python)");
+  command->add_option("--memory", options.memory_bytes, "The most memory to use, such as 256MB")
       ->transform(CLI::AsSizeValue(true).description(""));
-  pt2->add_option("--threads", options.threads, "Threads that work at once (default: as cores, up to 4)")
+  command->add_option("--threads", options.threads, "Threads that work at once (default: as cores, up to 4)")
       ->check(CLI::Range(1, 256).description(""));
   const std::map<std::string, CheckMode> modes = {
       {"twin", CheckMode::kTwin}, {"full", CheckMode::kFull}, {"off", CheckMode::kOff}};
-  pt2->add_option("--check", options.check,
-                  "Compare with the model: twin (default: a small one of its kind), full (its own weights) or off")
+  command
+      ->add_option("--check", options.check,
+                   "Compare with the model: twin (default: a small one of its kind), full (its own weights) or off")
       ->transform(CLI::CheckedTransformer(modes).description(""));
-  pt2->add_flag("--recapture", options.recapture, "Capture and plan anew, whatever the cache has");
-  pt2->add_flag("--dry-run", options.dry_run, "Say what would be written and what it takes, and write nothing");
-  pt2->add_option("output,-o,--output,--output-dir", options.output,
-                  "NAME.pt2: one archive; else a folder with one a component (default: MODEL-pt2)");
+  command->add_flag("--recapture", options.recapture, "Capture and plan anew, whatever the cache has");
+  command->add_flag("--dry-run", options.dry_run, "Say what would be written and what it takes, and write nothing");
+  command->add_option("output,-o,--output,--output-dir", options.output, output);
+  return command;
+}
+
+void add_onnx(CLI::App& parent, ExportOptions& options) {
+  CLI::App* command = add_backend(parent, options, "onnx", "Models for ONNX Runtime",
+                                  "NAME.onnx: one model; else a folder with one a component (default: MODEL-onnx)");
+  OnnxOptions& onnx = options.backend_options.onnx;
+  command->add_option("--opset", onnx.lowering.opset, "Version of ONNX's ops, 18 to 24 (default: 22)")
+      ->check(CLI::Range(onnx::kMinOpset, onnx::kMaxOpset).description(""));
+  const std::map<std::string, onnx::WeightsMode> weights = {
+      {"copy", onnx::WeightsMode::kCopy}, {"link", onnx::WeightsMode::kLink}, {"embed", onnx::WeightsMode::kEmbed}};
+  command
+      ->add_option("--weights", onnx.weights,
+                   "copy (default: one data file beside the models), link (to the checkpoint's own files, on the same "
+                   "file system) or embed (in the models, up to 2 GB)")
+      ->transform(CLI::CheckedTransformer(weights).description(""));
+  const std::map<std::string, bool> levels = {{"off", false}, {"safe", true}};
+  command->add_option("--optimize", onnx.lowering.optimize, "off, or safe (default): what cannot change results")
+      ->transform(CLI::CheckedTransformer(levels).description(""));
+  command->add_option("--for", "plain (default): the models alone")->check(CLI::IsMember({"plain"}).description(""));
+}
+
+void add_export(CLI::App& app, ExportOptions& options) {
+  CLI::App* command = app.add_subcommand("export", "Write a model for an engine");
+  command->require_subcommand(1);
+  add_onnx(*command, options);
+  add_backend(*command, options, "pt2", "A program that torch.export.load reads without transformers",
+              "NAME.pt2: one archive; else a folder with one a component (default: MODEL-pt2)");
 }
 
 void add_check(CLI::App& app, CheckOptions& options) {

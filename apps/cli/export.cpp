@@ -1,13 +1,15 @@
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
-#include <system_error>
 #include <thread>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "check.h"
 #include "commands.h"
-#include "driver/export_pt2.h"
+#include "driver/backends.h"
+#include "driver/disk_space.h"
 #include "driver/process_memory.h"
 #include "model_source.h"
 #include "python.h"
@@ -29,10 +31,19 @@ struct Inputs {
   PythonWork capture_work, plan_work;
 };
 
-Result<Inputs> find_inputs(const ExportOptions& options, const Environment& environment, Terminal& terminal) {
+Result<Inputs> find_inputs(const ExportOptions& options, const Backend& backend, const Environment& environment,
+                           Terminal& terminal) {
   Inputs inputs;
   ARGOSY_TRY(fs::path model, obtain_model(options.source, ModelParts::kWeights, environment, terminal));
   inputs.request = capture_request(options, model);
+  // A capture that is named has the dtype that it has.
+  if (options.capture.empty()) {
+    ARGOSY_TRY(inputs.request.dtype, export_dtype(backend, model, options.dtype));
+    if (inputs.request.dtype != options.dtype) {
+      terminal.log(LogLevel::kInfo, format("the configuration asks for bfloat16, which {} engines lack: exporting {}",
+                                           backend.name, inputs.request.dtype));
+    }
+  }
   ARGOSY_TRY(inputs.checkpoint, Checkpoint::open(model));
   ARGOSY_TRY(inputs.capture_work, capture_work(inputs.request));
   ARGOSY_TRY(inputs.plan_work, weight_plan_work(inputs.request, inputs.checkpoint));
@@ -49,12 +60,12 @@ Result<fs::path> obtain_file(const std::string& named, const PythonWork& work, c
 }
 
 /// What the export says of its check. One on a twin is done now; nullopt: it did not pass.
-std::optional<ExportCheck> check_before_writing(const ExportOptions& options, const Inputs& inputs,
-                                                const fs::path& capture, const Environment& environment,
-                                                Terminal& terminal) {
+std::optional<ExportCheck> check_before_writing(const ExportOptions& options, const Backend& backend,
+                                                const Inputs& inputs, const fs::path& capture,
+                                                const Environment& environment, Terminal& terminal) {
   if (options.check == CheckMode::kOff) return ExportCheck{"off", "not asked for"};
   if (options.check == CheckMode::kFull) return ExportCheck{"full", ""};  // or there will be no export
-  CheckOutcome outcome = check_twin(inputs.request, capture, "pt2", environment, terminal);
+  CheckOutcome outcome = check_twin(inputs.request, capture, backend, options.backend_options, environment, terminal);
   if (outcome.kind == CheckOutcome::Kind::kWrong) return std::nullopt;
   if (outcome.kind == CheckOutcome::Kind::kRight) return ExportCheck{"twin", ""};
   terminal.log(LogLevel::kWarn, format("the export is not checked: {}", outcome.why));
@@ -62,9 +73,9 @@ std::optional<ExportCheck> check_before_writing(const ExportOptions& options, co
 }
 
 /// The check on the model's own weights, of what is written but not there yet. `is_wrong` tells why it is an error.
-Status check_before_commit(const fs::path& written, const Inputs& inputs, const Environment& environment,
-                           Terminal& terminal, bool& is_wrong) {
-  CheckOutcome outcome = check_written(written, inputs.request, "pt2", environment, terminal);
+Status check_before_commit(const fs::path& written, const Backend& backend, const Inputs& inputs,
+                           const Environment& environment, Terminal& terminal, bool& is_wrong) {
+  CheckOutcome outcome = check_written(written, inputs.request, backend.name, environment, terminal);
   if (outcome.kind == CheckOutcome::Kind::kRight) return {};
   is_wrong = outcome.kind == CheckOutcome::Kind::kWrong;
   return fail(ErrorCode::kInvalidInput,
@@ -90,16 +101,22 @@ int thread_count(int wanted) {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
 }
 
-std::string components_text(const Pt2Export& prepared) {
+std::string components_text(const Export& prepared) {
   std::vector<std::string> names;
-  for (const ExportArchive& archive : prepared.archives()) {
-    names.insert(names.end(), archive.components.begin(), archive.components.end());
+  for (const ExportFile& file : prepared.files()) {
+    names.insert(names.end(), file.components.begin(), file.components.end());
   }
   return format("{} ({})", count_of(names.size(), "component"), join(names, ", "));
 }
 
+std::string linked_text(const Export& prepared) {
+  uint64_t bytes = 0;
+  for (const ExportFile& file : prepared.files()) bytes += file.linked_bytes;
+  return bytes == 0 ? "" : format("{} linked, ", format_bytes(bytes));
+}
+
 /// A program that takes one size only is right and still not what most users want.
-void warn_of_fixed_dims(const Pt2Export& prepared, Terminal& terminal) {
+void warn_of_fixed_dims(const Export& prepared, Terminal& terminal) {
   const std::vector<std::string>& fixed = prepared.fixed_dims();
   for (size_t i = 0; i < fixed.size() && i < kShownFixedDims; ++i) terminal.log(LogLevel::kWarn, fixed[i]);
   if (fixed.size() > kShownFixedDims)
@@ -114,8 +131,9 @@ Result<std::string> state_in_cache(const std::string& named, const PythonWork& w
 }
 
 /// What an export would do. Exact if capture and plan are at hand, else by the checkpoint alone.
-Status dry_run(const ExportOptions& options, const Inputs& inputs, const ExportDestination& destination,
-               const Environment& environment, Diagnostics& diagnostics, Terminal& terminal) {
+Status dry_run(const ExportOptions& options, const Backend& backend, const Inputs& inputs,
+               const ExportDestination& destination, const Environment& environment, Diagnostics& diagnostics,
+               Terminal& terminal) {
   ARGOSY_TRY_STATUS(check_replaceable(destination));
   ARGOSY_TRY(std::string capture, state_in_cache(options.capture, inputs.capture_work, environment));
   ARGOSY_TRY(std::string plan, state_in_cache(options.plan, inputs.plan_work, environment));
@@ -133,14 +151,16 @@ Status dry_run(const ExportOptions& options, const Inputs& inputs, const ExportD
     ARGOSY_TRY(fs::path capture_file, obtain_file(options.capture, inputs.capture_work, environment, terminal));
     ARGOSY_TRY(fs::path plan_file, obtain_file(options.plan, inputs.plan_work, environment, terminal));
     ARGOSY_TRY(WeightPlan weight_plan, WeightPlan::read(plan_file));
-    ARGOSY_TRY(Pt2Export prepared,
-               Pt2Export::prepare({capture_file, &weight_plan, &inputs.checkpoint}, destination, diagnostics));
+    ARGOSY_TRY(std::unique_ptr<Export> prepared, backend.prepare({capture_file, &weight_plan, &inputs.checkpoint},
+                                                                 destination, options.backend_options, diagnostics));
     ARGOSY_TRY(size_t scratch, scratch_bytes(options.memory_bytes));
-    for (const ExportArchive& archive : prepared.archives()) {
-      table.add(
-          {"would write",
-           format("{}, {}, {}", (destination.is_folder ? destination.path / archive.file : destination.path).string(),
-                  format_bytes(archive.bytes), join(archive.components, ", "))});
+    for (const ExportFile& file : prepared->files()) {
+      fs::path path = destination.is_folder ? destination.path / file.file : destination.path.parent_path() / file.file;
+      std::string what = file.components.empty() ? std::string("weights") : join(file.components, ", ");
+      if (file.linked_bytes != 0)
+        table.add({"would link", format("{}, {} of it, {}", path.string(), format_bytes(file.linked_bytes), what)});
+      else
+        table.add({"would write", format("{}, {}, {}", path.string(), format_bytes(file.bytes), what)});
     }
     table.add({"peak memory", format("at most {}", format_bytes(peak_rss_bytes() + scratch))});
   } else {
@@ -148,18 +168,15 @@ Status dry_run(const ExportOptions& options, const Inputs& inputs, const ExportD
                                      format_bytes(inputs.checkpoint.total_bytes()))});
     table.add({"peak memory", "not known before the capture is made"});
   }
-  std::error_code failure;
-  fs::path folder = fs::absolute(destination.path).parent_path();
-  while (!fs::exists(folder, failure) && folder.has_relative_path()) folder = folder.parent_path();
-  fs::space_info space = fs::space(folder, failure);
-  if (!failure) table.add({"free disk", format("{} in {}", format_bytes(space.available), folder.string())});
+  if (auto space = disk_space_for(destination.path))
+    table.add({"free disk", format("{} in {}", format_bytes(space->free_bytes), space->folder.string())});
   if (terminal.print(table.text())) return {};
   return fail(ErrorCode::kIo, "cannot write to stdout", "check where it leads to");
 }
 
-Result<ExitCode> export_pt2(const ExportOptions& options, const Environment& environment, Terminal& terminal,
-                            Diagnostics& diagnostics) {
-  ExportDestination destination = export_destination(options.output, options.source.model);
+Result<ExitCode> export_model(const ExportOptions& options, const Backend& backend, const Environment& environment,
+                              Terminal& terminal, Diagnostics& diagnostics) {
+  ExportDestination destination = export_destination(options.output, options.source.model, backend.suffix);
   ARGOSY_TRY_STATUS(check_replaceable(destination));
   if (options.dry_run) {
     ARGOSY_TRY(std::string missing, missing_parts(options.source, ModelParts::kWeights, environment));
@@ -168,17 +185,18 @@ Result<ExitCode> export_pt2(const ExportOptions& options, const Environment& env
       return kDone;
     }
   }
-  ARGOSY_TRY(Inputs inputs, find_inputs(options, environment, terminal));
+  ARGOSY_TRY(Inputs inputs, find_inputs(options, backend, environment, terminal));
   if (options.dry_run) {
-    ARGOSY_TRY_STATUS(dry_run(options, inputs, destination, environment, diagnostics, terminal));
+    ARGOSY_TRY_STATUS(dry_run(options, backend, inputs, destination, environment, diagnostics, terminal));
     return kDone;
   }
   ARGOSY_TRY(fs::path capture, obtain_file(options.capture, inputs.capture_work, environment, terminal));
   ARGOSY_TRY(fs::path plan_file, obtain_file(options.plan, inputs.plan_work, environment, terminal));
   ARGOSY_TRY(WeightPlan plan, WeightPlan::read(plan_file));
-  ARGOSY_TRY(Pt2Export prepared, Pt2Export::prepare({capture, &plan, &inputs.checkpoint}, destination, diagnostics));
-  warn_of_fixed_dims(prepared, terminal);
-  std::optional<ExportCheck> check = check_before_writing(options, inputs, capture, environment, terminal);
+  ARGOSY_TRY(std::unique_ptr<Export> prepared,
+             backend.prepare({capture, &plan, &inputs.checkpoint}, destination, options.backend_options, diagnostics));
+  warn_of_fixed_dims(*prepared, terminal);
+  std::optional<ExportCheck> check = check_before_writing(options, backend, inputs, capture, environment, terminal);
   if (!check) {
     terminal.print_error(
         format("argosy: nothing is written to {}; --check off exports it anyway\n", destination.path.string()));
@@ -189,25 +207,26 @@ Result<ExitCode> export_pt2(const ExportOptions& options, const Environment& env
   write.threads = thread_count(options.threads);
   write.check = *check;
   write.progress = terminal.progress_hook();
+  write.on_warning = [&](const std::string& text) { terminal.log(LogLevel::kWarn, text); };
   auto start = std::chrono::steady_clock::now();
   bool is_wrong = false;
   if (options.check == CheckMode::kFull) {
     write.before_commit = [&](const fs::path& written) {
-      return check_before_commit(written, inputs, environment, terminal, is_wrong);
+      return check_before_commit(written, backend, inputs, environment, terminal, is_wrong);
     };
   }
-  Status written = prepared.write(write);
+  Status written = prepared->write(write);
   if (!written && is_wrong) {
     terminal.print_error(written.error());
     return kWrong;
   }
   ARGOSY_TRY_STATUS(std::move(written));
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  terminal.print_error(
-      format("argosy: {}: {}, {}, {} written in {:.1f} s ({}/s), peak memory {}, check {}\n", destination.path.string(),
-             prepared.model_class(), components_text(prepared), format_bytes(prepared.total_bytes()), seconds,
-             format_bytes(static_cast<uint64_t>(static_cast<double>(prepared.total_bytes()) / seconds)),
-             format_bytes(peak_rss_bytes()), check->kind));
+  terminal.print_error(format(
+      "argosy: {}: {}, {}, {} written in {:.1f} s ({}/s), {}peak memory {}, check {}\n", destination.path.string(),
+      prepared->model_class(), components_text(*prepared), format_bytes(prepared->total_bytes()), seconds,
+      format_bytes(static_cast<uint64_t>(static_cast<double>(prepared->total_bytes()) / seconds)),
+      linked_text(*prepared), format_bytes(peak_rss_bytes()), check->kind));
   return kDone;
 }
 
@@ -215,7 +234,9 @@ Result<ExitCode> export_pt2(const ExportOptions& options, const Environment& env
 
 int run_export(const ExportOptions& options, const Environment& environment, Terminal& terminal) {
   Diagnostics diagnostics;
-  Result<ExitCode> code = export_pt2(options, environment, terminal, diagnostics);
+  const Backend* backend = find_backend(options.backend);
+  ARGOSY_CHECK(backend != nullptr, "the command line knows a backend that is none: " + options.backend);
+  Result<ExitCode> code = export_model(options, *backend, environment, terminal, diagnostics);
   if (code) return *code;
   terminal.print_error(code.error());
   terminal.print_further(diagnostics, code.error());

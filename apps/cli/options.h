@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "driver/backends.h"
+
 namespace argosy::cli {
 
 enum class LogLevel : uint8_t { kError, kWarn, kInfo, kDebug };
@@ -101,6 +103,8 @@ struct WeightsOptions {
 enum class CheckMode : uint8_t { kTwin, kFull, kOff };
 
 struct ExportOptions : GraphOptions {
+  std::string backend;  // a name of driver/backends.h
+  BackendOptions backend_options;
   std::string capture, plan;  // files; empty: from the cache, or made by Python
   std::string output;         // empty: by the model's name
   uint64_t memory_bytes = 0;  // the most that the process may take; 0: what it needs

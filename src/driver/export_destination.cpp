@@ -1,10 +1,13 @@
 #include "driver/export_destination.h"
 
+#include <algorithm>
+#include <set>
 #include <system_error>
 
 #include "base/text.h"
 #include "driver/export_manifest.h"
 #include "io/file.h"
+#include "io/onnx/onnx_model.h"
 #include "io/zip.h"
 
 namespace argosy {
@@ -13,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kHubPrefix = "models--";
+constexpr uint64_t kMaxManifest = uint64_t{64} << 20;
 
 /// The model's name without where it is or whose it is.
 std::string short_name(const fs::path& model) {
@@ -26,11 +30,18 @@ std::string short_name(const fs::path& model) {
   return name.empty() ? "model" : name;
 }
 
-/// Whether a file is empty or an archive that an export wrote.
-bool is_own_archive(const fs::path& path) {
+bool is_own_model(const fs::path& path) {
+  auto model = read_onnx_model(path);
+  if (!model) return false;
+  return std::ranges::any_of(model->metadata_props, [](const auto& each) { return each.first == kOnnxManifestKey; });
+}
+
+/// Whether a file is empty or one that an export wrote.
+bool is_own_file(const fs::path& path) {
   std::error_code failure;
   if (!fs::is_regular_file(path, failure)) return false;
   if (fs::file_size(path, failure) == 0 && !failure) return true;
+  if (path.extension() == ".onnx") return is_own_model(path);
   if (path.extension() != ".pt2") return false;
   auto zip = ZipReader::open(path);
   if (!zip) return false;
@@ -40,6 +51,17 @@ bool is_own_archive(const fs::path& path) {
   return false;
 }
 
+/// What a folder's manifest says it holds, itself included; empty if it has none.
+std::set<std::string> listed_files(const fs::path& folder) {
+  auto text = read_text_file(folder / kExportManifest, kMaxManifest);
+  if (!text) return {};
+  auto document = JsonDocument::parse_owned(*std::move(text), kExportManifest);
+  if (!document || !document->root().find("format").as_string().value_or("").starts_with("argosy-")) return {};
+  std::set<std::string> names = {std::string(kExportManifest)};
+  for (JsonView name : document->root().find("files").items()) names.emplace(name.as_string().value_or(""));
+  return names;
+}
+
 tl::unexpected<Error> foreign(const fs::path& path, std::string what) {
   return fail(ErrorCode::kInvalidInput, format("{} {}", quoted(path.native(), 1000), what),
               "choose another name for the output, or move it away");
@@ -47,10 +69,10 @@ tl::unexpected<Error> foreign(const fs::path& path, std::string what) {
 
 }  // namespace
 
-ExportDestination export_destination(const std::string& output, const fs::path& model) {
-  if (output.empty()) return {format("{}-pt2", short_name(model)), true};
+ExportDestination export_destination(const std::string& output, const fs::path& model, std::string_view suffix) {
+  if (output.empty()) return {format("{}-{}", short_name(model), suffix.substr(1)), true};
   fs::path path = output;
-  return {path, path.extension() != ".pt2"};
+  return {path, path.extension() != suffix};
 }
 
 Status check_replaceable(const ExportDestination& destination) {
@@ -59,13 +81,14 @@ Status check_replaceable(const ExportDestination& destination) {
   if (status.type() == fs::file_type::not_found) return {};
   if (failure) return fail(system_error("examine", destination.path, failure.value()));
   if (!destination.is_folder) {
-    if (fs::is_directory(status)) return foreign(destination.path, "is a folder, not an archive");
-    if (is_own_archive(destination.path)) return {};
+    if (fs::is_directory(status)) return foreign(destination.path, "is a folder, not a file");
+    if (is_own_file(destination.path)) return {};
     return foreign(destination.path, "is there already and was not written by argosy export");
   }
   if (!fs::is_directory(status)) return foreign(destination.path, "is a file, not a folder");
+  std::set<std::string> listed = listed_files(destination.path);
   for (fs::directory_iterator it(destination.path, failure), end; !failure && it != end; it.increment(failure)) {
-    if (!is_own_archive(it->path())) {
+    if (!listed.contains(it->path().filename().string()) && !is_own_file(it->path())) {
       return foreign(destination.path, format("holds {}, which argosy export did not write",
                                               quoted(it->path().filename().native(), 1000)));
     }

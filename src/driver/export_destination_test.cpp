@@ -19,15 +19,15 @@ std::string archive(std::string_view entry) {
 }
 
 TEST(ExportDestination, the_extension_decides_and_the_model_gives_a_name) {
-  EXPECT_FALSE(export_destination("x/y.pt2", "m").is_folder);
-  EXPECT_TRUE(export_destination("x/y", "m").is_folder);
-  EXPECT_EQ(export_destination("", "org/name").path, "name-pt2");
-  EXPECT_EQ(export_destination("", "some/models/llama").path, "llama-pt2");
+  EXPECT_FALSE(export_destination("x/y.pt2", "m", ".pt2").is_folder);
+  EXPECT_TRUE(export_destination("x/y", "m", ".pt2").is_folder);
+  EXPECT_EQ(export_destination("", "org/name", ".pt2").path, "name-pt2");
+  EXPECT_EQ(export_destination("", "some/models/llama", ".pt2").path, "llama-pt2");
   TestFolder folder;
   std::filesystem::path snapshot = folder / "models--org--name/snapshots/abc";
   std::filesystem::create_directories(snapshot);
-  EXPECT_EQ(export_destination("", snapshot).path, "name-pt2");
-  EXPECT_EQ(export_destination("", folder / "models--org--name/").path, "name-pt2");
+  EXPECT_EQ(export_destination("", snapshot, ".pt2").path, "name-pt2");
+  EXPECT_EQ(export_destination("", folder / "models--org--name/", ".pt2").path, "name-pt2");
 }
 
 TEST(ExportDestination, takes_what_is_new_empty_or_an_earlier_export) {
@@ -40,6 +40,9 @@ TEST(ExportDestination, takes_what_is_new_empty_or_an_earlier_export) {
   EXPECT_TRUE(check_replaceable({folder.write("own.pt2", archive("own/extra/argosy.json")), false}));
   folder.write("exports/decode.pt2", archive("decode/extra/argosy.json"));
   EXPECT_TRUE(check_replaceable({folder / "exports", true}));
+  folder.write("models/decode.onnx", "any");
+  folder.write("models/argosy.json", R"({"format": "argosy-onnx", "files": ["decode.onnx", "model.onnx.data"]})");
+  EXPECT_TRUE(check_replaceable({folder / "models", true}));
 }
 
 TEST(ExportDestination, rejects_what_is_not_ours) {
@@ -52,6 +55,13 @@ TEST(ExportDestination, rejects_what_is_not_ours) {
   folder.write("exports/decode.pt2", archive("decode/extra/argosy.json"));
   folder.write("exports/notes.txt", "mine");
   refused({folder / "exports", true}, "notes.txt");
+  refused({folder.write("mine.onnx", "mine"), false}, "not written by argosy export");
+  folder.write("models/argosy.json", R"({"format": "argosy-onnx", "files": ["decode.onnx"]})");
+  folder.write("models/mine.onnx.data", "mine");
+  refused({folder / "models", true}, "mine.onnx.data");
+  folder.write("other/argosy.json", R"({"format": "other", "files": ["a"]})");
+  folder.write("other/a", "mine");
+  refused({folder / "other", true}, "which argosy export did not write");
   refused({folder / "exports", false}, "is a folder");
   refused({folder / "exports/notes.txt", true}, "is a file");
 }

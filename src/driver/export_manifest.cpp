@@ -31,14 +31,14 @@ Result<JsonDocument> read_capture_manifest(const std::filesystem::path& capture)
   return JsonDocument::parse_owned(std::move(text), kCaptureManifest);
 }
 
-std::string export_manifest(JsonView capture, std::string_view component, const ExportCheck& check) {
+std::string export_manifest(JsonView capture, const ManifestOptions& options) {
   JsonWriter json;
   json.begin_object();
-  json.key("format").value("argosy-pt2").key("version").value(kManifestVersion);
+  json.key("format").value(options.format).key("version").value(kManifestVersion);
   json.key("argosy").value(version());
   for (std::string_view key : {"versions", "model_class", "task", "configuration_hash"}) copy(json, capture, key);
   json.key("component");
-  component.empty() ? json.null() : json.value(component);
+  options.component.empty() ? json.null() : json.value(options.component);
   json.key("components").begin_array();
   for (JsonView each : capture.find("components").items()) {
     json.begin_object();
@@ -47,7 +47,18 @@ std::string export_manifest(JsonView capture, std::string_view component, const 
   }
   json.end_array();
   copy(json, capture, "wiring");
-  json.key("check").begin_object().key("kind").value(check.kind).key("why").value(check.why).end_object();
+  if (!options.files.empty()) {
+    json.key("files").begin_array();
+    for (const std::string& file : options.files) json.value(file);
+    json.end_array();
+  }
+  json.key("check")
+      .begin_object()
+      .key("kind")
+      .value(options.check.kind)
+      .key("why")
+      .value(options.check.why)
+      .end_object();
   json.end_object();
   return json.take();
 }

@@ -3,14 +3,18 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "io/json.h"
 
 namespace argosy {
 
-/// The name of the manifest among an archive's extra files, where torch.export.load hands it out.
+/// The name of the manifest: among an archive's extra files, where torch.export.load hands it out, or in a folder.
 inline constexpr std::string_view kExportManifest = "argosy.json";
+/// The key of an ONNX model's metadata under which it has the manifest of its component. What else is of interest has
+/// keys that begin with "argosy.", too.
+inline constexpr std::string_view kOnnxManifestKey = "argosy.manifest";
 
 /// Whether the export was compared with the model that it is of.
 struct ExportCheck {
@@ -21,8 +25,15 @@ struct ExportCheck {
 /// capture.json of a capture.
 Result<JsonDocument> read_capture_manifest(const std::filesystem::path& capture);
 
-/// What an archive says of itself: versions, class and task of the model, its components with their dims and how they
-/// feed each other. `component` is the one that the archive holds; empty: all of them.
-std::string export_manifest(JsonView capture, std::string_view component, const ExportCheck& check);
+struct ManifestOptions {
+  std::string_view format;     // "argosy-pt2"
+  std::string_view component;  // the one that the file holds; empty: all of them
+  ExportCheck check;
+  std::vector<std::string> files;  // of a folder
+};
+
+/// What an export says of itself: versions, class and task of the model, its components with their dims and how they
+/// feed each other.
+std::string export_manifest(JsonView capture, const ManifestOptions& options);
 
 }  // namespace argosy

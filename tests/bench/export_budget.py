@@ -1,9 +1,10 @@
-"""Time and memory of `argosy export pt2` beside `cp` and `sync` of the same bytes, interleaved.
+"""Time and memory of `argosy export` beside `cp` and `sync` of the same bytes, interleaved.
 
-    python tests/bench/export_budget.py 135m 1.1b 7b --folder SCRATCH [--argosy build/release/apps/cli/argosy] [--keep]
+    python tests/bench/export_budget.py 135m 1.1b 7b --folder SCRATCH [--backend onnx] [--argosy build/release/apps/cli/argosy]
 
 Makes the checkpoints, captures them (not timed), then runs both in turn, three times, and prints a table. The budget is 1.25
-times the copy and one second, and 400 MB of memory. 7b needs 41 GB of disk. Nothing else should use the disk meanwhile.
+times the copy and one second, and 400 MB of memory. For onnx also: `--weights link`, at most 2 s and 4 MB of new bytes, and of
+bfloat16 checkpoints float16, at most 1.5 times the copy. 7b needs 41 GB of disk. Nothing else should use the disk meanwhile.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from make_llama import SIZES
@@ -50,26 +53,62 @@ def copy_seconds(model: Path, target: Path) -> float:
     return time.perf_counter() - start
 
 
+@dataclass(frozen=True)
+class Kind:
+    """One way to export, and its budget: seconds as a function of those of the copy, and bytes that are not links."""
+
+    name: str
+    arguments: tuple[str, ...]
+    seconds: Callable[[float], float]
+    new_bytes: int | None = None
+
+
+COPY = Kind("copy", (), lambda copied: 1.25 * copied + 1)
+LINK = Kind("link", ("--weights", "link"), lambda copied: 2.0, 4_000_000)
+HALF = Kind("float16", ("--dtype", "float16"), lambda copied: 1.5 * copied)
+
+
+def kinds(backend: str, size: str) -> list[Kind]:
+    """The dtype of a checkpoint is kept but where it is the subject: onnx would make float32 of bfloat16."""
+    is_half = SIZES[size]["dtype"] == "bfloat16"
+    if backend == "pt2":
+        return [COPY]
+    same = Kind(COPY.name, ("--dtype", SIZES[size]["dtype"]), COPY.seconds)
+    link = Kind(LINK.name, (*LINK.arguments, "--dtype", SIZES[size]["dtype"]), LINK.seconds, LINK.new_bytes)
+    return [same, link, HALF] if is_half else [same, link]
+
+
+def new_bytes(output: Path) -> int:
+    """Of what was written; a hard link has a second name."""
+    files = [path for path in output.rglob("*") if path.is_file()] if output.is_dir() else [output]
+    return sum(file.stat().st_size for file in files if file.stat().st_nlink == 1)
+
+
 def measure(size: str, options: argparse.Namespace) -> bool:
-    model, copy, archive = (options.folder / f"{size}{ending}" for ending in ("", "-copy", ".pt2"))
+    model, copy, output = (options.folder / f"{size}{ending}" for ending in ("", "-copy", f"-{options.backend}"))
     subprocess.run([sys.executable, Path(__file__).with_name("make_llama.py"), size, model], check=True)
-    export = [str(options.argosy), "export", "pt2", "--model", str(model), "-o", str(archive), "--check", "off"]
-    export += [f"--memory={options.memory}"] if options.memory else []
-    peak_of(export)  # makes capture and plan
     ok = True
-    for number in range(1, options.times + 1):
-        copied = copy_seconds(model, copy)
-        fresh(copy, archive)
-        start = time.perf_counter()
-        peak = peak_of(export)
-        exported = time.perf_counter() - start
-        limit = 1.25 * copied + 1
-        good = exported <= limit and peak <= MEMORY_BYTES
-        ok = ok and good
-        print(f"| {size} | {number} | {copied:.2f} | {exported:.2f} | {limit:.2f} | {peak / 1e6:.0f} |"
-              f" {'yes' if good else 'no'} |", flush=True)  # fmt: skip
+    for kind in kinds(options.backend, size):
+        export = [str(options.argosy), "export", options.backend, "--model", str(model), "-o", str(output)]
+        export += ["--check", "off", *kind.arguments]
+        export += [f"--memory={options.memory}"] if options.memory else []
+        fresh(output)
+        peak_of(export)  # makes capture and plan
+        for number in range(1, options.times + 1):
+            copied = copy_seconds(model, copy)
+            fresh(copy, output)
+            start = time.perf_counter()
+            peak = peak_of(export)
+            exported = time.perf_counter() - start
+            limit = kind.seconds(copied)
+            good = exported <= limit and peak <= MEMORY_BYTES
+            good = good and (kind.new_bytes is None or new_bytes(output) <= kind.new_bytes)
+            ok = ok and good
+            print(f"| {size} | {kind.name} | {number} | {copied:.2f} | {exported:.2f} | {limit:.2f} | {peak / 1e6:.0f} |"
+                  f" {new_bytes(output) / 1e6:.1f} | {'yes' if good else 'no'} |", flush=True)  # fmt: skip
+    fresh(output)
     if not options.keep:
-        fresh(model, archive)
+        fresh(model)
     return ok
 
 
@@ -77,13 +116,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("sizes", nargs="+", choices=SIZES)
     parser.add_argument("--folder", type=Path, required=True, help="where there is room")
+    parser.add_argument("--backend", choices=("pt2", "onnx"), default="pt2")
     parser.add_argument("--argosy", type=Path, default=REPOSITORY / "build/release/apps/cli/argosy")
     parser.add_argument("--memory", help="passed on, such as 128MB")
     parser.add_argument("--times", type=int, default=3)
-    parser.add_argument("--keep", action="store_true", help="keep checkpoints and archives")
+    parser.add_argument("--keep", action="store_true", help="keep checkpoints")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    print("| model | run | cp and sync, s | export, s | budget, s | peak, MB | kept |\n|---|---|---|---|---|---|---|")
+    columns = ("model", "kind", "run", "cp and sync, s", "export, s", "budget, s", "peak, MB", "new, MB", "kept")
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     return 0 if all([measure(size, options) for size in options.sizes]) else 1
 
 

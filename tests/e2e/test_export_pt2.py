@@ -8,55 +8,25 @@ import os
 import resource
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
-from cli_tool import REPOSITORY, Argosy
 from export_kill import MAKE_LLAMA, contents, kill_exports
+from exporter_tool import PROGRAM, Exporter, llama_inputs, make_exporter, save_twins, twin
 
-PROGRAM = Path(os.environ.get("ARGOSY_BIN", REPOSITORY / "build/release/apps/cli/argosy")).absolute()
 RUN_ARCHIVE = Path(__file__).with_name("run_archive.py")
-
-
-class Exporter(Argosy):
-    """The program with the Python of the tests, which finds the package that may not be installed."""
-
-    def run(self, *arguments: str | Path, code: int = 0, **environment: str) -> tuple[str, str]:
-        return super().run(*arguments, code=code, **self.environment(), **environment)
-
-    def environment(self) -> dict[str, str]:
-        return {"ARGOSY_PYTHON": sys.executable, "PYTHONPATH": str(REPOSITORY / "python")}
-
-    def export(self, model: Path, *arguments: str | Path, code: int = 0) -> str:
-        return self.run("export", "pt2", "--model", model, "--check", "off", *arguments, code=code)[1]
-
-
-@cache
-def twin(model_type: str):
-    from transformers import CONFIG_MAPPING
-
-    from argosy.capture.twin import build, shrink
-
-    return build(shrink(CONFIG_MAPPING[model_type]()))
 
 
 @pytest.fixture(scope="module")
 def exporter(tmp_path_factory: pytest.TempPathFactory) -> Exporter:
-    folder = tmp_path_factory.mktemp("export")
-    return Exporter(PROGRAM, folder / "cache", folder / "none")
+    return make_exporter(tmp_path_factory.mktemp("export"), "pt2")
 
 
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folders of checkpoints, as if downloaded: llama has one component, t5 two."""
-    from argosy.capture.twin import save
-
-    folder = tmp_path_factory.mktemp("twins")
-    for model_type in ("llama", "t5"):
-        save(twin(model_type), folder / model_type)
-    return folder
+    """llama has one component, t5 two."""
+    return save_twins(tmp_path_factory.mktemp("twins"), "llama", "t5")
 
 
 def run_alone(archive: Path, inputs: dict[str, torch.Tensor], folder: Path) -> dict:
@@ -66,16 +36,6 @@ def run_alone(archive: Path, inputs: dict[str, torch.Tensor], folder: Path) -> d
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return torch.load(folder / "outputs.pt")
-
-
-def llama_inputs(config, tokens: torch.Tensor, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
-    """A call of `decode` without a past."""
-    batch, length = tokens.shape
-    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    past = torch.zeros(batch, config.num_key_value_heads, 0, head, dtype=dtype)
-    positions = torch.arange(length).expand(batch, length)
-    states = {f"past_key_values_{i}_{part}": past for i in range(config.num_hidden_layers) for part in ("key", "value")}
-    return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "position_ids": positions, **states}
 
 
 def test_an_archive_runs_without_transformers(exporter: Exporter, twins: Path, tmp_path: Path) -> None:
@@ -231,5 +191,5 @@ def test_a_full_disk_leaves_nothing_behind(exporter: Exporter, tmp_path: Path) -
 @pytest.mark.parametrize("output", ["model.pt2", "folder"])
 def test_a_killed_export_leaves_the_old_output_or_the_new(exporter: Exporter, tmp_path: Path, output: str) -> None:
     environment = {**os.environ, **exporter.environment(), "ARGOSY_CACHE": str(exporter.cache)}
-    seen = kill_exports(PROGRAM, tmp_path, output, 6, environment)
+    seen = kill_exports(PROGRAM, "pt2", tmp_path, output, 6, environment)
     assert seen["old"] > 0

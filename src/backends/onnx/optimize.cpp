@@ -1,0 +1,7 @@
+#include "backends/onnx/lowering.h"
+
+namespace argosy::onnx {
+
+Status optimize(Model&) { return {}; }
+
+}  // namespace argosy::onnx

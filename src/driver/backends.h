@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "driver/export.h"
+#include "driver/export_onnx.h"
+
+namespace argosy {
+
+/// What backends can be asked for; each takes what concerns it.
+struct BackendOptions {
+  OnnxOptions onnx;
+};
+
+/// A format that programs are exported to. Another one is another row.
+struct Backend {
+  std::string_view name;    // "onnx": as commands and the check call it
+  std::string_view suffix;  // of its files
+  /// The dtype that is captured if none is asked for and the configuration's is bfloat16: "auto" is that one.
+  std::string_view dtype_for_bfloat16;
+  Result<std::unique_ptr<Export>> (*prepare)(const ExportInput& input, const ExportDestination& destination,
+                                             const BackendOptions& options, Diagnostics& diagnostics);
+  /// What of the options changes the graphs and is not as usual, as arguments of a command line. A passed check is
+  /// remembered for them.
+  std::vector<std::string> (*graph_arguments)(const BackendOptions& options);
+};
+
+std::span<const Backend> all_backends();
+/// Null if there is none of that name.
+const Backend* find_backend(std::string_view name);
+
+/// The dtype to capture a model in: what is asked for, else what suits the backend.
+Result<std::string> export_dtype(const Backend& backend, const std::filesystem::path& model, const std::string& asked);
+
+}  // namespace argosy

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "driver/export_destination.h"
+#include "driver/export_manifest.h"
+#include "driver/progress.h"
+#include "frontends/capture/weight_plan.h"
+#include "io/checkpoint.h"
+#include "ir/program.h"
+
+namespace argosy {
+
+struct ExportInput {
+  std::filesystem::path capture;
+  const WeightPlan* plan = nullptr;        // not null
+  const Checkpoint* checkpoint = nullptr;  // not null; must outlive the export
+};
+
+/// The capture's program, given its weights, not verified. Weights that the plan lacks are an error that names them.
+/// `diagnostics` gets every problem where there are several.
+Result<Program> read_export_program(const ExportInput& input, Diagnostics& diagnostics);
+
+struct ExportWriteOptions {
+  size_t scratch_bytes = size_t{64} << 20;  // for weights on their way
+  int threads = 1;
+  ExportCheck check;  // what the manifest says
+  ProgressHook progress;
+  /// Called when everything is written, before it appears under its name: with the file, or the folder. An error leaves
+  /// nothing behind. May be empty.
+  std::function<Status(const std::filesystem::path& written)> before_commit;
+  /// Told what is right and still worth a word, a line each. May be empty.
+  std::function<void(const std::string& text)> on_warning;
+};
+
+/// One file of an export.
+struct ExportFile {
+  std::string file;                     // name, without the folder
+  std::vector<std::string> components;  // names in the capture; none: data of others
+  uint64_t bytes = 0;                   // that are written, close to the size of the file
+  uint64_t linked_bytes = 0;            // that it shares with the checkpoint instead
+};
+
+/// A program on its way to an engine: read, given its weights, lowered, verified and laid out; nothing is written
+/// before write(). Each backend has a class of its own below this one.
+class Export {
+ public:
+  virtual ~Export() = default;
+
+  const ExportDestination& destination() const { return destination_; }
+  const std::string& model_class() const { return model_class_; }
+  const std::vector<ExportFile>& files() const { return files_; }
+  /// What write() writes.
+  uint64_t total_bytes() const;
+  /// What callers may expect to vary but the capture fixed, a line each.
+  const std::vector<std::string>& fixed_dims() const { return fixed_dims_; }
+  /// Streams all files. They appear together, complete, or not at all; an earlier export is replaced.
+  Status write(const ExportWriteOptions& options) const;
+
+ protected:
+  explicit Export(ExportDestination destination) : destination_(std::move(destination)) {}
+  void note_fixed_dims(const Program& program);
+  /// Writes the files, under their names, into an empty folder. `progress` may be called with growing numbers of bytes.
+  virtual Status write_into(const std::filesystem::path& folder, const ExportWriteOptions& options,
+                            const std::function<void(uint64_t done)>& progress) const = 0;
+
+  ExportDestination destination_;
+  std::string model_class_;
+  std::vector<ExportFile> files_;
+  std::vector<std::string> fixed_dims_;
+};
+
+}  // namespace argosy

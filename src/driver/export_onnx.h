@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/onnx/layout.h"
+#include "backends/onnx/lowering.h"
+#include "backends/onnx/writer.h"
+#include "base/result.h"
+#include "driver/export.h"
+#include "ir/program.h"
+
+namespace argosy {
+
+struct OnnxOptions {
+  onnx::LoweringOptions lowering;
+  onnx::WeightsMode weights = onnx::WeightsMode::kCopy;
+  bool export_params = true;                 // false: weights become inputs, after the model's own
+  bool keep_initializers_as_inputs = false;  // weights are inputs too, which callers may leave out
+};
+
+/// The components of a program that comes from anywhere (a live module, an archive) as models in files
+/// "<component>.onnx". The program is verified first. Every op that cannot be translated is in `diagnostics`.
+Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxOptions& options,
+                                                    Diagnostics& diagnostics);
+
+/// An export for ONNX Runtime: one model NAME.onnx with its data beside it, or a folder with a model for each
+/// component, the data that they share, and a manifest.
+Result<std::unique_ptr<Export>> prepare_onnx(const ExportInput& input, const ExportDestination& destination,
+                                             const OnnxOptions& options, Diagnostics& diagnostics);
+
+/// The same for a program that has its weights, whatever they are: for live modules. `manifest` is what a capture's
+/// capture.json would say of it, "{}" if nothing is known.
+Result<std::unique_ptr<Export>> prepare_onnx(Program program, JsonDocument manifest,
+                                             const ExportDestination& destination, const OnnxOptions& options,
+                                             Diagnostics& diagnostics);
+
+/// The file of the program's only component, weights embedded, in memory.
+Result<std::string> onnx_model_bytes(Program program, const OnnxOptions& options, Diagnostics& diagnostics);
+
+}  // namespace argosy
