@@ -1,0 +1,50 @@
+"""Every op that models use, translated and run in ONNX Runtime, with PyTorch as the reference."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("onnxruntime", reason="it runs the models")
+sys.path.append(str(Path(__file__).parent))
+
+from expected_failures import EXPECTED_FAILURES  # noqa: E402
+from rows import all_cases  # noqa: E402
+from run import Ran, command, run  # noqa: E402
+
+CASES = all_cases()
+#: What the rows of this run had after lowering.
+COVERED: set[str] = set()
+RAN: list[str] = []
+
+
+def _param(case):
+    reason = EXPECTED_FAILURES.get(case.id)
+    marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
+    return pytest.param(case, id=case.id, marks=marks)
+
+
+@pytest.mark.parametrize("case", [_param(case) for case in CASES])
+def test_op(case) -> None:
+    RAN.append(case.id)
+    try:
+        ran: Ran = run(case)
+    except Exception as error:
+        error.add_note(f"to run this row alone: {command(case)}")
+        raise
+    COVERED.update(ran.ops)
+
+
+def test_expected_failures_are_rows() -> None:
+    assert set(EXPECTED_FAILURES) <= {case.id for case in CASES}
+
+
+def test_every_translation_has_a_row() -> None:
+    """Deleting a translation must make a test fail: each one is needed by a row that passed."""
+    if len(RAN) < len(CASES):
+        pytest.skip("only some rows were run")
+    from argosy import _core
+
+    assert sorted(set(_core.onnx_translations()) - COVERED) == []
