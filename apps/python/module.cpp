@@ -29,4 +29,5 @@ NB_MODULE(_core, module) {
   module.attr("__version__") = nb::str(argosy::version().data(), argosy::version().size());
   nb::register_exception_translator(translate_internal_error);
   argosy::bind_checkpoint(module);
+  argosy::bind_onnx(module);
 }

@@ -65,9 +65,11 @@ class Manifest:
     versions: dict[str, str] = field(default_factory=dict)
 
 
-def write_capture(path: str | os.PathLike, graphs: list[GraphEntry], manifest: Manifest) -> float:
+def write_capture(
+    path: str | os.PathLike, graphs: list[GraphEntry], manifest: Manifest, *, with_constants: bool = True
+) -> float:
     """Writes beside ``path`` and renames at the end, so that a reader sees all of it or nothing. Returns the CPU seconds
-    that torch's serialisation took."""
+    that torch's serialisation took. Without constants whoever reads it has to provide these as well."""
     seconds = 0.0
     entries: list[tuple[str, bytes]] = []
     described = []
@@ -93,7 +95,7 @@ def write_capture(path: str | os.PathLike, graphs: list[GraphEntry], manifest: M
         "schemas": schemas([graph.program for graph in graphs]),
     }
     entries.insert(0, ("capture.json", to_json(document)))
-    if tensors := constants(graphs):
+    if with_constants and (tensors := constants(graphs)):
         entries.append(("constants.safetensors", safetensors_bytes(tensors)))
     if tensors := sample_values(graphs):
         entries.append(("samples.safetensors", safetensors_bytes(tensors)))

@@ -13,6 +13,7 @@ from .configs import DynamoConfig, ExecutorchConfig, ExportConfigMixin, ExportFo
 #: Format to exporter: a class, or where it is found, so that only the one in use is imported.
 _EXPORTERS: dict[str, type[HfExporter] | tuple[str, str]] = {
     "dynamo": (".exporter_dynamo", "DynamoExporter"),
+    "onnx": (".exporter_onnx", "OnnxExporter"),
 }
 
 _CONFIGS: dict[str, type[ExportConfigMixin]] = {

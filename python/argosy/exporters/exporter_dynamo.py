@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -42,33 +42,44 @@ class DynamoExporter(HfExporter):
         config: DynamoConfig | Mapping[str, Any] | None = None,
     ) -> torch.export.ExportedProgram:
         """The program of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""
-        config = DynamoConfig.accept(config)
-        with unchanged(model):
-            model, inputs, flags = prepare_for_export(model, dict(copy_value(dict(sample_inputs))))
-        register_cache_classes(model)
-        register_containers(dict(inputs))
-        shapes = config.dynamic_shapes
-        if shapes is None and config.dynamic:
-            shapes = all_dynamic(inputs)
-        with (
-            torch.no_grad(),
-            apply_patches("dynamo"),
-            _settings(model, flags),
-            _plain_signature(model, list(inputs)),
-            traceable_experts(model),
-            unchanged(model),
-        ):
-            program = torch.export.export(
-                model,
-                (),
-                kwargs=dict(inputs),
-                dynamic_shapes=shapes,
-                strict=config.strict,
-                prefer_deferred_runtime_asserts_over_guards=config.prefer_deferred_runtime_asserts_over_guards,
-            )
-        apply_fx_node_fixes("dynamo", program.graph_module)
-        apply_fx_program_fixes("dynamo", program)
+        program, _ = trace_model(model, sample_inputs, DynamoConfig.accept(config), traceable_experts)
         return program
+
+
+def trace_model(
+    model: torch.nn.Module,
+    sample_inputs: Mapping[str, Any],
+    config: DynamoConfig,
+    patches: Callable[[torch.nn.Module], AbstractContextManager[Any]],
+) -> tuple[torch.export.ExportedProgram, dict[str, Any]]:
+    """The program of a call, and the inputs that it was traced with; `patches` are installed for the trace."""
+    with unchanged(model):
+        model, inputs, flags = prepare_for_export(model, dict(copy_value(dict(sample_inputs))))
+    register_cache_classes(model)
+    register_containers(dict(inputs))
+    shapes = config.dynamic_shapes
+    if shapes is None and config.dynamic:
+        shapes = all_dynamic(inputs)
+    traced = copy_value(dict(inputs))  # a cache is changed by the trace
+    with (
+        torch.no_grad(),
+        apply_patches("dynamo"),
+        _settings(model, flags),
+        _plain_signature(model, list(inputs)),
+        patches(model),
+        unchanged(model),
+    ):
+        program = torch.export.export(
+            model,
+            (),
+            kwargs=traced,
+            dynamic_shapes=shapes,
+            strict=config.strict,
+            prefer_deferred_runtime_asserts_over_guards=config.prefer_deferred_runtime_asserts_over_guards,
+        )
+    apply_fx_node_fixes("dynamo", program.graph_module)
+    apply_fx_program_fixes("dynamo", program)
+    return program, dict(inputs)
 
 
 def all_dynamic(inputs: Mapping[str, Any]) -> dict[str, Any]:

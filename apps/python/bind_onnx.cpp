@@ -1,0 +1,118 @@
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <tuple>
+
+#include "base/text.h"
+#include "bindings.h"
+#include "driver/export_live.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace argosy {
+namespace {
+
+/// Name, dtype, shape, address, bytes, identity.
+using TensorTuple = std::tuple<std::string, std::string, std::vector<int64_t>, uintptr_t, size_t, std::string>;
+
+WeightExposure exposure_of(bool is_stored, bool is_input) {
+  if (!is_stored) return WeightExposure::kInputs;
+  return is_input ? WeightExposure::kStoredAndOverride : WeightExposure::kStored;
+}
+
+/// The first error, with all others in its text: one run names every op that is missing.
+[[noreturn]] void raise_all(Error error, const Diagnostics& diagnostics) {
+  for (const Error& other : diagnostics.errors) {
+    if (other.message != error.message) error.in(format("also: {}", other.message));
+  }
+  raise(error);
+}
+
+LiveOnnxModel lower(const std::filesystem::path& capture, const std::vector<TensorTuple>& tensors,
+                    const std::vector<std::string>& inputs, const std::vector<std::string>& outputs, int opset,
+                    bool optimize) {
+  std::vector<LiveTensor> weights;
+  weights.reserve(tensors.size());
+  for (const auto& [name, dtype_text, shape, address, bytes, identity] : tensors) {
+    std::optional<DType> dtype = dtype_from_text(dtype_text);
+    if (!dtype) raise({ErrorCode::kInvalidInput, format("{} has the unknown dtype {}", name, dtype_text)});
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the address of a live tensor
+    std::span<const std::byte> data(reinterpret_cast<const std::byte*>(address), bytes);
+    weights.push_back({name, *dtype, shape, data, identity});
+  }
+  onnx::LoweringOptions options;
+  options.opset = opset;
+  options.optimize = optimize;
+  Diagnostics diagnostics;
+  Result<LiveOnnxModel> model = [&] {
+    nb::gil_scoped_release release;
+    return lower_live(capture, weights, inputs, outputs, options, diagnostics);
+  }();
+  if (!model) raise_all(model.error(), diagnostics);
+  return *std::move(model);
+}
+
+onnx::Model exposed(const LiveOnnxModel& live, bool is_stored, bool is_input) {
+  onnx::Model model = live.model;  // structs and shared recipes
+  expose_weights(model, exposure_of(is_stored, is_input));
+  return model;
+}
+
+nb::bytes to_bytes(const LiveOnnxModel& live, bool is_stored, bool is_input) {
+  Result<std::string> bytes = [&] {
+    nb::gil_scoped_release release;
+    return live_model_bytes(exposed(live, is_stored, is_input));
+  }();
+  std::string text = unwrap(std::move(bytes));
+  return nb::bytes(text.data(), text.size());
+}
+
+void save(const LiveOnnxModel& live, const std::filesystem::path& path, bool external_data, bool is_stored,
+          bool is_input) {
+  Status status = [&] {
+    nb::gil_scoped_release release;
+    return save_live_model(exposed(live, is_stored, is_input), path, external_data);
+  }();
+  if (!status) raise(status.error());
+}
+
+std::vector<std::string> names_of(const onnx::Model& model, const std::vector<onnx::Ref>& refs) {
+  std::vector<std::string> names;
+  names.reserve(refs.size());
+  for (onnx::Ref ref : refs) names.push_back(model[ref].name);
+  return names;
+}
+
+}  // namespace
+
+void bind_onnx(nb::module_& module) {
+  nb::class_<LiveOnnxModel>(module, "OnnxModel", "A live model's graph as an ONNX model; weights are read in place.")
+      .def_prop_ro("inputs",
+                   [](const LiveOnnxModel& self) { return names_of(self.model, self.model.graphs.front().inputs); })
+      .def_prop_ro("outputs",
+                   [](const LiveOnnxModel& self) { return names_of(self.model, self.model.graphs.front().outputs); })
+      .def_prop_ro(
+          "weight_bytes",
+          [](const LiveOnnxModel& self) {
+            int64_t bytes = 0;
+            for (const onnx::Initializer& each : self.model.initializers) bytes += each.tensor->bytes();
+            return bytes;
+          },
+          "Of all tensors that are stored with the model.")
+      .def_ro("ops", &LiveOnnxModel::ops, "The ATen ops that were left to translate.")
+      .def_ro("notes", &LiveOnnxModel::notes)
+      .def("to_bytes", to_bytes, "store_weights"_a = true, "weights_as_inputs"_a = false, "The file, in memory.")
+      .def("save", save, "path"_a, "external_data"_a = true, "store_weights"_a = true, "weights_as_inputs"_a = false);
+
+  module.def("lower_onnx", lower, "capture"_a, "tensors"_a, "inputs"_a, "outputs"_a,
+             "opset"_a = onnx::kDefaultOpset, "optimize"_a = true,
+             "Lowers the capture of one graph. Tensors are (name, dtype, shape, address, bytes, identity) and must "
+             "outlive the result.");
+  module.attr("ONNX_DEFAULT_OPSET") = onnx::kDefaultOpset;
+  module.attr("ONNX_OPSETS") = nb::make_tuple(onnx::kMinOpset, onnx::kMaxOpset);
+}
+
+}  // namespace argosy

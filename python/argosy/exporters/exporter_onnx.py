@@ -1,0 +1,179 @@
+"""Live models to ONNX."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
+from torch.utils import _pytree
+
+from ..capture.patches import tracing_patches
+from ..capture.trace import drop_assertions, drop_unused_weights
+from ..capture.writer import DTYPES, GraphEntry, Manifest, write_capture
+from ..errors import ExportError
+from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches
+from .base import HfExporter
+from .configs import OnnxConfig
+from .exporter_dynamo import trace_model
+from .onnx_dims import dims_of
+from .onnx_program import ONNXProgram
+from .tensors import get_leaf_tensors
+
+logger = logging.getLogger(__name__)
+
+
+class OnnxExporter(HfExporter):
+    """Exports a live model to an `ONNXProgram`.
+
+    ::
+
+        program = OnnxExporter().export(model, inputs, OnnxConfig(dynamic=True))
+        program.save("model.onnx")
+
+    Inputs have the names and the order of the sample inputs, also those that the model does not use. A tensor inside a cache
+    has a dotted name (``past_key_values.layers.0.keys``); an output of the same name as an input begins with ``output.``.
+    """
+
+    config_class = OnnxConfig
+
+    def export(
+        self,
+        model: torch.nn.Module,
+        sample_inputs: MutableMapping[str, Any],
+        config: OnnxConfig | Mapping[str, Any] | None = None,
+    ) -> ONNXProgram:
+        """The model of ``model(**sample_inputs)``; written to ``config.output_path`` if that is given. Neither the model nor
+        the inputs are changed."""
+        config = OnnxConfig.accept(config)
+        check_opset(config.opset_version)
+        exported, inputs = trace_model(model, sample_inputs, config, _patches)
+        apply_fx_node_fixes("onnx", exported.graph_module)
+        apply_fx_program_fixes("onnx", exported)
+        program = lower_program(exported, inputs, config)
+        if config.output_path is not None:
+            program.save(config.output_path)
+        return program
+
+
+@contextmanager
+def _patches(model: torch.nn.Module) -> Iterator[None]:
+    with apply_patches("onnx"), tracing_patches(model):
+        yield
+
+
+def check_opset(wanted: int | None) -> int:
+    """The opset to write for: a known one, or the default for None."""
+    from .._core import ONNX_DEFAULT_OPSET, ONNX_OPSETS
+
+    if wanted is None:
+        return ONNX_DEFAULT_OPSET
+    low, high = ONNX_OPSETS
+    if not low <= wanted <= high:
+        raise ExportError(
+            f"opset_version is {wanted}", code="invalid-input", hint=f"models are written for opsets {low} to {high}"
+        )
+    return wanted
+
+
+def lower_program(
+    exported: torch.export.ExportedProgram, inputs: Mapping[str, Any], config: OnnxConfig
+) -> ONNXProgram:
+    """A program that was traced with `inputs` as keyword arguments. Assertions and unused weights are dropped from it."""
+    from .. import _core
+
+    opset = check_opset(config.opset_version)
+    notes = _dropped_assertions(exported)
+    exported._example_inputs = None  # not written, and torch would serialise them
+    drop_assertions(exported)
+    drop_unused_weights(exported)
+    paths = input_paths(exported, inputs)
+    input_names = list(paths.values())
+    output_names = [name if name not in input_names else f"output.{name}" for name in output_paths(exported)]
+    dims, ranges = dims_of(exported, inputs, paths, config.dynamic_shapes)
+    entry = GraphEntry("model", exported, dims, ranges, output_names=output_names, input_paths=paths)
+    weights, tensors = _live_tensors(exported)
+    with tempfile.TemporaryDirectory(prefix="argosy-live-") as folder:
+        capture = Path(folder) / "model.capture"
+        write_capture(capture, [entry], Manifest(), with_constants=False)
+        core = _core.lower_onnx(str(capture), tensors, input_names, output_names, opset, config.optimize)
+    notes += core.notes
+    for note in notes:
+        logger.info(note)
+    return ONNXProgram(core, config, exported, weights, notes)
+
+
+def _dropped_assertions(exported: torch.export.ExportedProgram) -> list[str]:
+    dropped = [
+        node
+        for module in exported.graph_module.modules()
+        if isinstance(module, torch.fx.GraphModule)
+        for node in module.graph.nodes
+        if getattr(node.target, "_opname", "") == "_assert_scalar"
+    ]
+    if not dropped:
+        return []
+    texts = dict.fromkeys(str(node.args[1]) if len(node.args) > 1 else "a condition" for node in dropped)
+    shown = "; ".join(list(texts)[:3])
+    return [f"{len(dropped)} deferred assertions on sizes are not in the model: {shown}"]
+
+
+def input_paths(exported: torch.export.ExportedProgram, inputs: Mapping[str, Any]) -> dict[str, str]:
+    """Names of the graph's tensor inputs, each with the dotted path that callers know it by."""
+    names = [
+        spec.arg.name
+        for spec in exported.graph_signature.input_specs
+        if spec.kind == InputKind.USER_INPUT and not isinstance(spec.arg, ConstantArgument)
+    ]
+    paths = list(get_leaf_tensors(dict(inputs)))
+    if len(names) != len(paths):
+        raise ExportError(
+            f"the graph has {len(names)} inputs ({', '.join(names)}), the sample inputs have {len(paths)} tensors",
+            code="unsupported-feature",
+            hint="give numbers that vary as tensors",
+        )
+    return dict(zip(names, paths, strict=True))
+
+
+def output_paths(exported: torch.export.ExportedProgram) -> list[str]:
+    """The dotted paths of the tensors that the model returns, in order of the graph's outputs."""
+    specs = [
+        spec.arg
+        for spec in exported.graph_signature.output_specs
+        if spec.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT)
+    ]
+    leaves = [arg.value if isinstance(arg, ConstantArgument) else torch.empty(0) for arg in specs]
+    out_spec = exported.call_spec.out_spec
+    names: dict[int, str] = {}
+    if out_spec is not None and out_spec.num_leaves == len(leaves):
+        whole = _pytree.tree_unflatten(leaves, out_spec)
+        names = {id(tensor): path for path, tensor in get_leaf_tensors(whole).items()}
+    found: dict[str, None] = {}
+    for i, leaf in enumerate(leaves):
+        name = names.get(id(leaf), f"output_{i}")
+        found[name if name not in found else f"{name}_{i}"] = None
+    return list(found)
+
+
+def _live_tensors(exported: torch.export.ExportedProgram) -> tuple[list[torch.Tensor], list[tuple]]:
+    """The weights of a program, and what the core needs to read them in place. Those that share memory have one identity."""
+    identities: dict[tuple, str] = {}
+    kept, described = [], []
+    for name, value in {**exported.state_dict, **exported.constants}.items():
+        if not isinstance(value, torch.Tensor):
+            continue
+        if value.dtype not in DTYPES:
+            raise ExportError(
+                f"{name} is {value.dtype}", code="unsupported-feature", hint="convert the model to a dtype that ONNX has"
+            )
+        tensor = value.detach().cpu().contiguous()
+        key = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape)) if tensor.numel() else (name,)
+        identity = identities.setdefault(key, f"live:{len(identities)}")
+        kept.append(tensor)
+        described.append((name, DTYPES[tensor.dtype][0], list(tensor.shape), tensor.data_ptr(), tensor.nbytes, identity))
+    return kept, described

@@ -1,0 +1,148 @@
+#include "driver/export_live.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "backends/onnx/encode.h"
+#include "backends/onnx/names.h"
+#include "base/text.h"
+#include "driver/run_passes.h"
+#include "frontends/read_program.h"
+#include "io/output.h"
+#include "io/tensor_writer.h"
+
+namespace argosy {
+namespace {
+
+// Engines map data files; pages begin at multiples of this.
+constexpr uint64_t kDataAlignment = 4096;
+constexpr size_t kScratchBytes = size_t{64} << 20;
+
+Status attach_live(Program& program, std::span<const LiveTensor> tensors) {
+  std::map<std::string_view, const LiveTensor*> by_name;
+  for (const LiveTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
+  for (Weight& weight : program.weights) {
+    auto found = by_name.find(weight.name);
+    if (found == by_name.end()) continue;
+    const LiveTensor& tensor = *found->second;
+    if (tensor.dtype != weight.dtype || tensor.shape != weight.shape) {
+      return fail(ErrorCode::kInvalidInput,
+                  format("{} is {} in the graph and {} in the model", quoted(weight.name),
+                         tensor_text(weight.dtype, weight.shape), tensor_text(tensor.dtype, tensor.shape)),
+                  "the model was changed while it was exported");
+    }
+    ARGOSY_TRY(weight.source, borrowed(tensor.bytes, tensor.dtype, tensor.shape, tensor.identity));
+  }
+  return {};
+}
+
+std::vector<std::string> ops_of(const Program& program) {
+  std::set<std::string> names;
+  for (const Component& component : program.components) {
+    for (const Graph& graph : component.graphs) {
+      for (NodeId node : graph.nodes()) names.insert(program.schemas[graph[node].op].name);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+/// The first values of `refs` under the names that callers know them by.
+Status rename(onnx::Model& model, std::span<const onnx::Ref> refs, std::span<const std::string> names,
+              std::string_view what) {
+  if (names.size() > refs.size()) {
+    return fail(ErrorCode::kInternal, format("the model has {} {}, {} were expected", refs.size(), what, names.size()),
+                "this is a bug in argosy; please report it");
+  }
+  for (size_t i = 0; i < names.size(); ++i) model[refs[i]].name = names[i];
+  return {};
+}
+
+/// Whether its bytes come from the model that was exported, not from the translation.
+bool is_weight(const TensorSource& source) {
+  if (source.inputs().empty()) return !source.recipe().starts_with("literal(");
+  return std::ranges::any_of(source.inputs(), [](const TensorSourcePtr& input) { return is_weight(*input); });
+}
+
+}  // namespace
+
+Result<LiveOnnxModel> lower_live(const std::filesystem::path& capture, std::span<const LiveTensor> weights,
+                                 std::span<const std::string> inputs, std::span<const std::string> outputs,
+                                 const onnx::LoweringOptions& options, Diagnostics& diagnostics) {
+  ReadOptions read_options;
+  read_options.diagnostics = &diagnostics;
+  ARGOSY_TRY(Program program, read_program(capture, read_options));
+  ARGOSY_TRY_STATUS(attach_live(program, weights));
+  PassContext context{diagnostics};
+  PipelineHooks hooks;
+  hooks.verify_each = true;
+  ARGOSY_TRY([[maybe_unused]] bool has_changed,
+             verify_and_run(onnx::onnx_pipeline(options), program, context, hooks));
+  LiveOnnxModel result;
+  result.ops = ops_of(program);
+  ARGOSY_TRY(result.model, onnx::translate(program, program.components.front(), options, diagnostics));
+  if (options.optimize) ARGOSY_TRY_STATUS(onnx::optimize(result.model));
+  onnx::Graph& entry = result.model.graphs.front();
+  ARGOSY_TRY_STATUS(rename(result.model, entry.inputs, inputs, "inputs"));
+  ARGOSY_TRY_STATUS(rename(result.model, entry.outputs, outputs, "outputs"));
+  onnx::name_model(result.model);
+  return result;
+}
+
+void expose_weights(onnx::Model& model, WeightExposure exposure) {
+  if (exposure == WeightExposure::kStored) return;
+  std::vector<onnx::Initializer> kept;
+  for (onnx::Initializer& initializer : model.initializers) {
+    bool is_stored = exposure == WeightExposure::kStoredAndOverride || !is_weight(*initializer.tensor);
+    if (is_weight(*initializer.tensor)) {
+      onnx::Value& value = model[initializer.value];
+      value.dtype = initializer.tensor->dtype();
+      value.shape.emplace();
+      for (int64_t size : initializer.tensor->shape()) value.shape->emplace_back(size);
+      model.graphs.front().inputs.push_back(initializer.value);
+    }
+    if (is_stored) kept.push_back(std::move(initializer));
+  }
+  model.initializers = std::move(kept);
+}
+
+Result<std::string> live_model_bytes(const onnx::Model& model) {
+  std::vector<onnx::TensorPlace> places(model.initializers.size());
+  ARGOSY_TRY(onnx::EncodedModel encoded, onnx::encode(model, places));
+  return onnx::to_bytes(encoded);
+}
+
+Status save_live_model(const onnx::Model& model, const std::filesystem::path& path, bool external_data) {
+  std::filesystem::path data_path = path;
+  data_path += "_data";
+  std::string location = data_path.filename().string();
+  std::vector<onnx::TensorPlace> places(model.initializers.size());
+  std::vector<PlacedTensor> tensors;
+  uint64_t end = 0;
+  std::map<std::string, uint64_t> offsets;  // by recipe: equal tensors are written once
+  for (size_t i = 0; external_data && i < places.size(); ++i) {
+    const onnx::Initializer& initializer = model.initializers[i];
+    if (initializer.tensor->bytes() <= onnx::kSmallTensorBytes) continue;
+    auto [found, is_new] = offsets.emplace(initializer.tensor->recipe(), end);
+    if (is_new) {
+      tensors.push_back({model[initializer.value].name, initializer.tensor.get(), end});
+      uint64_t bytes = static_cast<uint64_t>(initializer.tensor->bytes());
+      end += (bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
+    }
+    places[i] = {location, found->second};
+  }
+  ARGOSY_TRY(onnx::EncodedModel encoded, onnx::encode(model, places));
+  if (!tensors.empty()) {
+    ARGOSY_TRY(OutputFile data, OutputFile::create(data_path, Overwrite::kReplace));
+    TensorWriteOptions options;
+    options.scratch_bytes = kScratchBytes;
+    ARGOSY_TRY_STATUS(write_tensors(tensors, data, options));
+    ARGOSY_TRY_STATUS(data.commit());
+  }
+  ARGOSY_TRY(std::string bytes, onnx::to_bytes(encoded));
+  ARGOSY_TRY(OutputFile file, OutputFile::create(path, Overwrite::kReplace));
+  ARGOSY_TRY_STATUS(file.write(bytes));
+  return file.commit();
+}
+
+}  // namespace argosy

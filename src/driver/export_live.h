@@ -1,0 +1,55 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/onnx/document.h"
+#include "backends/onnx/lowering.h"
+#include "base/result.h"
+#include "tensor/dtype.h"
+
+namespace argosy {
+
+/// A weight of a model that lives in this process. Its bytes are read in place: they must outlive every use of what is
+/// made from them.
+struct LiveTensor {
+  std::string name;  // in the graph's signature
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> bytes;  // row-major
+  std::string identity;              // equal for tensors of equal bytes, which are written once
+};
+
+/// A live model's graph as an ONNX model.
+struct LiveOnnxModel {
+  onnx::Model model;
+  std::vector<std::string> ops;    // that were left to translate, sorted, each once
+  std::vector<std::string> notes;  // what callers may want to know, a line each
+};
+
+/// Reads the capture of one component, gives it its weights and lowers it. `inputs` and `outputs` are what callers call
+/// them, in order; outputs beyond those keep their names. The result has names throughout.
+Result<LiveOnnxModel> lower_live(const std::filesystem::path& capture, std::span<const LiveTensor> weights,
+                                 std::span<const std::string> inputs, std::span<const std::string> outputs,
+                                 const onnx::LoweringOptions& options, Diagnostics& diagnostics);
+
+/// How the weights of a model are given to whoever runs it.
+enum class WeightExposure : uint8_t {
+  kStored,             // with the model, and only there
+  kStoredAndOverride,  // with the model, and callers may pass others as inputs
+  kInputs,             // callers pass them
+};
+
+/// The model with its weights as inputs, after those that it has. Constants of the translation stay what they are.
+void expose_weights(onnx::Model& model, WeightExposure exposure);
+
+/// The whole file in memory, weights included.
+Result<std::string> live_model_bytes(const onnx::Model& model);
+
+/// Writes the model, and its larger weights to a file beside it that is called as the model with "_data" added. They
+/// appear when they are complete; what was there before is replaced.
+Status save_live_model(const onnx::Model& model, const std::filesystem::path& path, bool external_data);
+
+}  // namespace argosy
