@@ -5,6 +5,7 @@
 
 #include <tuple>
 
+#include "backends/onnx/translations.h"
 #include "base/text.h"
 #include "bindings.h"
 #include "driver/export_live.h"
@@ -107,10 +108,18 @@ void bind_onnx(nb::module_& module) {
       .def("to_bytes", to_bytes, "store_weights"_a = true, "weights_as_inputs"_a = false, "The file, in memory.")
       .def("save", save, "path"_a, "external_data"_a = true, "store_weights"_a = true, "weights_as_inputs"_a = false);
 
-  module.def("lower_onnx", lower, "capture"_a, "tensors"_a, "inputs"_a, "outputs"_a,
-             "opset"_a = onnx::kDefaultOpset, "optimize"_a = true,
+  module.def("lower_onnx", lower, "capture"_a, "tensors"_a, "inputs"_a, "outputs"_a, "opset"_a = onnx::kDefaultOpset,
+             "optimize"_a = true,
              "Lowers the capture of one graph. Tensors are (name, dtype, shape, address, bytes, identity) and must "
              "outlive the result.");
+  module.def(
+      "onnx_translations",
+      [] {
+        std::vector<std::string> names;
+        for (std::string_view op : onnx::translated_ops()) names.emplace_back(op);
+        return names;
+      },
+      "The names of all ops that have a translation to ONNX, sorted.");
   module.attr("ONNX_DEFAULT_OPSET") = onnx::kDefaultOpset;
   module.attr("ONNX_OPSETS") = nb::make_tuple(onnx::kMinOpset, onnx::kMaxOpset);
 }

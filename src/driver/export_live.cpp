@@ -6,18 +6,13 @@
 
 #include "backends/onnx/encode.h"
 #include "backends/onnx/names.h"
+#include "backends/onnx/writer.h"
 #include "base/text.h"
 #include "driver/run_passes.h"
 #include "frontends/read_program.h"
-#include "io/output.h"
-#include "io/tensor_writer.h"
 
 namespace argosy {
 namespace {
-
-// Engines map data files; pages begin at multiples of this.
-constexpr uint64_t kDataAlignment = 4096;
-constexpr size_t kScratchBytes = size_t{64} << 20;
 
 Status attach_live(Program& program, std::span<const LiveTensor> tensors) {
   std::map<std::string_view, const LiveTensor*> by_name;
@@ -76,8 +71,7 @@ Result<LiveOnnxModel> lower_live(const std::filesystem::path& capture, std::span
   PassContext context{diagnostics};
   PipelineHooks hooks;
   hooks.verify_each = true;
-  ARGOSY_TRY([[maybe_unused]] bool has_changed,
-             verify_and_run(onnx::onnx_pipeline(options), program, context, hooks));
+  ARGOSY_TRY([[maybe_unused]] bool has_changed, verify_and_run(onnx::onnx_pipeline(options), program, context, hooks));
   LiveOnnxModel result;
   result.ops = ops_of(program);
   ARGOSY_TRY(result.model, onnx::translate(program, program.components.front(), options, diagnostics));
@@ -113,36 +107,13 @@ Result<std::string> live_model_bytes(const onnx::Model& model) {
 }
 
 Status save_live_model(const onnx::Model& model, const std::filesystem::path& path, bool external_data) {
-  std::filesystem::path data_path = path;
-  data_path += "_data";
-  std::string location = data_path.filename().string();
-  std::vector<onnx::TensorPlace> places(model.initializers.size());
-  std::vector<PlacedTensor> tensors;
-  uint64_t end = 0;
-  std::map<std::string, uint64_t> offsets;  // by recipe: equal tensors are written once
-  for (size_t i = 0; external_data && i < places.size(); ++i) {
-    const onnx::Initializer& initializer = model.initializers[i];
-    if (initializer.tensor->bytes() <= onnx::kSmallTensorBytes) continue;
-    auto [found, is_new] = offsets.emplace(initializer.tensor->recipe(), end);
-    if (is_new) {
-      tensors.push_back({model[initializer.value].name, initializer.tensor.get(), end});
-      uint64_t bytes = static_cast<uint64_t>(initializer.tensor->bytes());
-      end += (bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
-    }
-    places[i] = {location, found->second};
-  }
-  ARGOSY_TRY(onnx::EncodedModel encoded, onnx::encode(model, places));
-  if (!tensors.empty()) {
-    ARGOSY_TRY(OutputFile data, OutputFile::create(data_path, Overwrite::kReplace));
-    TensorWriteOptions options;
-    options.scratch_bytes = kScratchBytes;
-    ARGOSY_TRY_STATUS(write_tensors(tensors, data, options));
-    ARGOSY_TRY_STATUS(data.commit());
-  }
-  ARGOSY_TRY(std::string bytes, onnx::to_bytes(encoded));
-  ARGOSY_TRY(OutputFile file, OutputFile::create(path, Overwrite::kReplace));
-  ARGOSY_TRY_STATUS(file.write(bytes));
-  return file.commit();
+  onnx::LayoutOptions options;
+  options.weights = external_data ? onnx::WeightsMode::kCopy : onnx::WeightsMode::kEmbed;
+  std::string file = path.filename().string();
+  options.data_file = file + ".data";
+  ARGOSY_TRY(onnx::Bundle bundle, onnx::Bundle::build({{file, model}}, options));
+  ARGOSY_TRY([[maybe_unused]] auto overflows, bundle.write(std::filesystem::absolute(path).parent_path(), {}));
+  return {};
 }
 
 }  // namespace argosy

@@ -48,8 +48,8 @@ void expose_weights(onnx::Model& model, WeightExposure exposure);
 /// The whole file in memory, weights included.
 Result<std::string> live_model_bytes(const onnx::Model& model);
 
-/// Writes the model, and its larger weights to a file beside it that is called as the model with "_data" added. They
-/// appear when they are complete; what was there before is replaced.
+/// Writes the model, and its larger weights to a file beside it that is called as the model with ".data" added. What
+/// was there before is replaced.
 Status save_live_model(const onnx::Model& model, const std::filesystem::path& path, bool external_data);
 
 }  // namespace argosy

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ..capture.structures import identifier
 from .tensors import get_leaf_tensors
 
 Range = tuple[int | None, int | None]
@@ -37,7 +38,7 @@ def dims_of(
             symbol = str(size.node.expr)
             dim = given.get((paths[node.name], axis))
             if symbol not in symbols:
-                symbols[symbol] = dim[0] if dim else f"{paths[node.name]}_dim_{axis}"
+                symbols[symbol] = dim[0] if dim else f"{identifier(paths[node.name])}_dim_{axis}"
                 ranges[symbols[symbol]] = dim[1] if dim else (0, None)
             found.setdefault(node.name, {})[axis] = symbols[symbol]
     return found, ranges

@@ -81,7 +81,7 @@ class ONNXProgram:
         keep_initializers_as_inputs: bool | None = None,
         external_data: bool | None = None,
     ) -> None:
-        """Writes the model; with `external_data` larger weights go to a file beside it (``model.onnx_data``).
+        """Writes the model; with `external_data` larger weights go to a file beside it (``model.onnx.data``).
 
         What is not given is as the configuration says.
         """
