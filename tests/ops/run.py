@@ -3,11 +3,12 @@
     python tests/ops/run.py                     names of all rows
     python tests/ops/run.py "elementwise-add.Tensor(…)" …  runs some and says what is wrong
     python tests/ops/run.py --op aten.add.Tensor           runs all rows of an op
+    python tests/ops/run.py --all                          runs all rows and lists what is wrong by its reason
 """
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import operator
 import shlex
 import sys
@@ -173,27 +174,46 @@ def command(case: Case) -> str:
     return f"python tests/ops/run.py {shlex.quote(case.id)}"
 
 
+def problem(case: Case) -> str:
+    """Empty for a row that is right."""
+    try:
+        run(case)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is shown
+        return f"{type(error).__name__}: {getattr(error, 'details', None) or error}"
+    return ""
+
+
+def by_reason(cases: list[Case]) -> int:
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        if text := problem(case):
+            groups.setdefault(text.splitlines()[0][:160], []).append(case)
+    failed = sum(map(len, groups.values()))
+    print(f"{len(cases) - failed} of {len(cases)} rows are right")
+    for reason, found in sorted(groups.items(), key=lambda item: -len(item[1])):
+        print(f"\n{len(found)} x {reason}")
+        print("\n".join(f"    {case.id}" for case in found[:12]) + ("\n    …" if len(found) > 12 else ""))
+    return 1 if failed else 0
+
+
 def main(arguments: list[str]) -> int:
     from rows import all_cases
 
     cases = all_cases()
+    logging.disable(logging.WARNING)
     if not arguments:
         print("\n".join(case.id for case in cases))
         return 0
+    if arguments[0] == "--all":
+        return by_reason(cases)
     if arguments[0] == "--op":
         chosen = [case for case in cases if case.op in arguments[1:]]
     else:
         chosen = [case for case in cases if case.id in arguments]
-    failed = 0
-    for case in chosen:
-        text = "ok"
-        with contextlib.suppress(KeyboardInterrupt):
-            try:
-                run(case)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is shown
-                failed, text = failed + 1, f"{type(error).__name__}: {getattr(error, 'details', None) or error}"
-        print(f"{case.id}: {text}")
-    return 1 if failed or not chosen else 0
+    problems = [(case, problem(case)) for case in chosen]
+    for case, text in problems:
+        print(f"{case.id}: {text or 'ok'}")
+    return 1 if not problems or any(text for _, text in problems) else 0
 
 
 if __name__ == "__main__":

@@ -15,11 +15,18 @@ _BFLOAT16 = 16
 
 
 def read_manifest(path: str) -> dict[str, Any]:
-    """What an export says of itself: ``argosy.json`` beside the models, which names each one by its component."""
+    """What an export says of itself: ``argosy.json`` beside the models of a folder, or what a model has of it."""
+    import onnx
+
     file = Path(path).with_name("argosy.json")
-    if not file.exists():
-        raise ValueError(f"there is no argosy.json beside {path}: argosy export onnx did not write it")
-    return json.loads(file.read_text(encoding="utf-8"))
+    if file.exists():
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        if Path(path).name in manifest.get("files", ()):
+            return manifest
+    for each in onnx.load(path, load_external_data=False).metadata_props:
+        if each.key == "argosy.manifest":
+            return json.loads(each.value)
+    raise ValueError(f"{path} does not say what it is: argosy export onnx did not write it")
 
 
 def dtype_of_onnx(path: str) -> str:
@@ -34,8 +41,10 @@ def dtype_of_onnx(path: str) -> str:
 
 
 def open_onnx(path: str) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
-    """The component that a model is; files are named by theirs."""
-    return {Path(path).stem: OnnxRunner(open_session(path))}
+    """The component that a model is, by its own word."""
+    session = open_session(path)
+    named = session.get_modelmeta().custom_metadata_map.get("argosy.component")
+    return {named or Path(path).stem: OnnxRunner(session)}
 
 
 def open_session(model: str | bytes, threads: int = 0) -> Any:
