@@ -3,6 +3,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <set>
 #include <tuple>
 
 #include "backends/onnx/translations.h"
@@ -26,8 +27,9 @@ WeightExposure exposure_of(bool is_stored, bool is_input) {
 
 /// The first error, with all others in its text: one run names every op that is missing.
 [[noreturn]] void raise_all(Error error, const Diagnostics& diagnostics) {
+  std::set<std::string> told{error.message};
   for (const Error& other : diagnostics.errors) {
-    if (other.message != error.message) error.in(format("also: {}", other.message));
+    if (told.insert(other.message).second) error.in(format("the same model, where {}", other.message));
   }
   raise(error);
 }

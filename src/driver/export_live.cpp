@@ -10,9 +10,12 @@
 #include "base/text.h"
 #include "driver/run_passes.h"
 #include "frontends/read_program.h"
+#include "io/output.h"
 
 namespace argosy {
 namespace {
+
+namespace fs = std::filesystem;
 
 Status attach_live(Program& program, std::span<const LiveTensor> tensors) {
   std::map<std::string_view, const LiveTensor*> by_name;
@@ -112,8 +115,9 @@ Status save_live_model(const onnx::Model& model, const std::filesystem::path& pa
   std::string file = path.filename().string();
   options.data_file = file + ".data";
   ARGOSY_TRY(onnx::Bundle bundle, onnx::Bundle::build({{file, model}}, options));
-  ARGOSY_TRY([[maybe_unused]] auto overflows, bundle.write(std::filesystem::absolute(path).parent_path(), {}));
-  return {};
+  ARGOSY_TRY(OutputFiles files, OutputFiles::create(fs::absolute(path), Overwrite::kReplace));
+  ARGOSY_TRY([[maybe_unused]] auto overflows, bundle.write(files.path(), {}));
+  return files.commit();
 }
 
 }  // namespace argosy

@@ -192,7 +192,7 @@ def test_export_params(tmp_path: Path) -> None:
     model = Small().eval()
     program = export({"export_params": False, "output_path": path}, model)
     names = [each.name for each in program.model_proto.graph.input]
-    assert names[:4] == program.input_names and names[4:] == ["first.weight", "first.bias"]
+    assert names[:4] == program.input_names and [name.split(".")[1] for name in names[4:]] == ["weight", "bias"]
     onnx.checker.check_model(str(path), full_check=True)
     assert path.stat().st_size < WIDTH * WIDTH * 4 and not path.with_name("model.onnx.data").exists()
     session = onnxruntime.InferenceSession(str(path))
@@ -206,8 +206,8 @@ def test_keep_initializers_as_inputs() -> None:
     model = Small().eval()
     proto = export({"keep_initializers_as_inputs": True}, model).model_proto
     names = [each.name for each in proto.graph.input]
-    assert names[4:] == ["first.weight", "first.bias"]
-    assert {each.name for each in proto.graph.initializer} >= {"first.weight", "first.bias"}
+    assert [name.split(".")[1] for name in names[4:]] == ["weight", "bias"]
+    assert {each.name for each in proto.graph.initializer} >= set(names[4:])
     session = onnxruntime.InferenceSession(proto.SerializeToString())
     feed = {name: tensor.numpy() for name, tensor in get_leaf_tensors(small_inputs()).items()}
     assert abs(session.run(["parts.1"], feed)[0]).max() > 0
@@ -227,22 +227,21 @@ def test_strict() -> None:
         assert program(x=torch.ones(2))[0].unique().tolist() == [expected]
 
 
-class Halves(torch.nn.Module):
-    """Its code fits sizes of 4 and more only, which a trace finds out."""
+class Pairs(torch.nn.Module):
+    """Its code fits even sizes only, which a trace finds out."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        torch._check(x.shape[0] >= 4)
-        return x[:4] + 1.0
+        return x.view(-1, 2) + 1.0
 
 
 def test_deferred_assertions_are_dropped_with_a_note() -> None:
     dims = {"x": {0: torch.export.Dim("n", min=2, max=64)}}
     with pytest.raises(Exception, match="[Cc]onstraint"):
-        OnnxExporter().export(Halves(), {"x": torch.ones(8)}, {"dynamic_shapes": dims})
+        OnnxExporter().export(Pairs(), {"x": torch.ones(8)}, {"dynamic_shapes": dims})
     config = {"dynamic_shapes": dims, "prefer_deferred_runtime_asserts_over_guards": True}
-    program = OnnxExporter().export(Halves(), {"x": torch.ones(8)}, config)
+    program = OnnxExporter().export(Pairs(), {"x": torch.ones(8)}, config)
     assert any("assertion" in note for note in program.notes), program.notes
-    assert program(x=torch.ones(5))[0].tolist() == [2.0] * 4
+    assert program(x=torch.ones(10))[0].shape == (5, 2)
 
 
 def test_save_goes_before_the_configuration(tmp_path: Path) -> None:
@@ -268,7 +267,7 @@ def test_an_op_without_translation_is_named() -> None:
         OnnxExporter().export(Odd(), {"x": torch.eye(3)})
     assert raised.value.code == "unsupported-op" and "linalg" in str(raised.value)
     assert "test_onnx_exporter.py" in str(raised.value.location)
-    assert "slogdet" in raised.value.details and "eigh" in raised.value.details  # all of them in one run
+    assert "slogdet" in raised.value.details and "eigvalsh" in raised.value.details  # all of them in one run
 
 
 # ---- models ----
