@@ -69,6 +69,10 @@ Ref Builder::ints(const Ints& values) {
   return ref;
 }
 
+Ref Builder::floats(const std::vector<float>& values) {
+  return literal_value(bytes_of(std::span(values)), DType::kF32, {static_cast<int64_t>(values.size())});
+}
+
 Ref Builder::integer(int64_t value) { return scalar(value, DType::kI64); }
 
 Ref Builder::scalar(int64_t value, DType dtype) {

@@ -33,8 +33,9 @@ class Builder {
   DType dtype(Ref ref) const;
 
   // ---- constants; equal ones are one value
-  Ref ints(const Ints& values);  // i64, one dim
-  Ref integer(int64_t value);    // i64 without dims
+  Ref ints(const Ints& values);                  // i64, one dim
+  Ref integer(int64_t value);                    // i64 without dims
+  Ref floats(const std::vector<float>& values);  // f32, one dim
   /// Without dims. The number must fit; it is rounded to the dtype.
   Ref scalar(double value, DType dtype);
   Ref scalar(int64_t value, DType dtype);

@@ -150,6 +150,11 @@ Ref Emitter::sizes(std::string_view name) const {
   return concat(std::move(parts), 0);
 }
 
+Ref Emitter::size_item(const IntItem& item) const {
+  if (const int64_t* fixed = std::get_if<int64_t>(&item)) return ints({*fixed});
+  return translator_.number(std::get<ValueId>(item));
+}
+
 Ref Emitter::scalar(std::string_view name, DType dtype) const {
   const Argument& given = argument(name);
   if (const double* number = given.get_if<double>()) return builder().scalar(*number, dtype);
@@ -208,6 +213,8 @@ Ref Emitter::sizes(Shape shape) const {
   if (!value) decline("a size cannot be computed from the inputs", "please report it with the model's configuration");
   return *value;
 }
+
+void Emitter::define_size(SymExpr symbol, Ref value) const { translator_.sizes().define(symbol, value); }
 
 Ref Emitter::without_dims(Ref value) const { return node("Squeeze", {value, ints({0})}); }
 

@@ -49,6 +49,7 @@ class Emitter {
   std::optional<double> constant_number(std::string_view name) const;
   Ref size(std::string_view name) const;                 // i64[1]
   Ref sizes(std::string_view name) const;                // i64[n]
+  Ref size_item(const IntItem& item) const;              // i64[1]
   Ref scalar(std::string_view name, DType dtype) const;  // without dims
   /// A tensor or a number, of that element type.
   Ref operand(std::string_view name, DType dtype) const;
@@ -80,6 +81,8 @@ class Emitter {
   /// A size as i64[1], a shape as i64[n].
   Ref size(SymExpr expression) const;
   Ref sizes(Shape shape) const;
+  /// Says what a symbol of the emitter's own is; i64[1].
+  void define_size(SymExpr symbol, Ref value) const;
   /// A [1] value without its dim.
   Ref without_dims(Ref value) const;
 

@@ -119,15 +119,20 @@ const KernelTypes* kernel_types(std::string_view op) {
 
 DType kernel_type(const KernelTypes& types, DType dtype) {
   if ((types.taken & bit(dtype)) != 0) return dtype;
+  bool is_real = kind_of(dtype) == DTypeKind::kFloat;
+  bool is_unsigned = kind_of(dtype) == DTypeKind::kUnsigned;
   // Nearest first: what holds all values of the other.
   for (DType wider : {kI32, kI64, kF32, kF64}) {
     if ((types.taken & bit(wider)) == 0) continue;
-    if (kind_of(dtype) == DTypeKind::kFloat && kind_of(wider) != DTypeKind::kFloat) continue;
-    bool holds_all = kind_of(wider) == DTypeKind::kFloat || bits_of(dtype) < bits_of(wider) ||
-                     (kind_of(dtype) != DTypeKind::kUnsigned && bits_of(dtype) == bits_of(wider));
-    if (holds_all) return wider;
+    bool is_real_too = kind_of(wider) == DTypeKind::kFloat;
+    if (is_real && !is_real_too) continue;
+    int digits = wider == kF32 ? 24 : wider == kF64 ? 53 : bits_of(wider) - 1;
+    if (is_real || bits_of(dtype) - (is_unsigned ? 0 : 1) <= digits) return wider;
   }
-  if ((dtype == kU64) && (types.taken & bit(kI64)) != 0) return kI64;
+  // Of 64 bits not all values are held: as many as can be.
+  for (DType wide : {kI64, kF64, kF32, kI32}) {
+    if ((types.taken & bit(wide)) != 0) return wide;
+  }
   return dtype;
 }
 

@@ -26,4 +26,7 @@ Result<Model> translate(const Program& program, const Component& component, cons
 /// Folds small constants, merges equal nodes, drops what does nothing and what nobody uses. Keeps inputs and outputs.
 Status optimize(Model& model);
 
+/// Only the last of these: what a model must be free of in any case.
+void eliminate_dead_nodes(Model& model);
+
 }  // namespace argosy::onnx

@@ -8,8 +8,10 @@ namespace {
 
 auto families() {
   return std::array{
-      arithmetic_translations(), attention_translations(), creation_translations(),
-      linear_translations(),     number_translations(),    shape_translations(),
+      activation_translations(),  arithmetic_translations(),    attention_translations(), control_flow_translations(),
+      convolution_translations(), creation_translations(),      expert_translations(),    indexing_translations(),
+      linear_translations(),      normalization_translations(), number_translations(),    order_translations(),
+      reduction_translations(),   shape_translations(),
   };
 }
 

@@ -25,11 +25,19 @@ Translations all_translations();
 std::vector<std::string_view> translated_ops();
 
 // Families, a file each in ops/.
+std::span<const Translation> activation_translations();
 std::span<const Translation> arithmetic_translations();
 std::span<const Translation> attention_translations();
+std::span<const Translation> control_flow_translations();
+std::span<const Translation> convolution_translations();
 std::span<const Translation> creation_translations();
+std::span<const Translation> expert_translations();
+std::span<const Translation> indexing_translations();
 std::span<const Translation> linear_translations();
+std::span<const Translation> normalization_translations();
 std::span<const Translation> number_translations();
+std::span<const Translation> order_translations();
+std::span<const Translation> reduction_translations();
 std::span<const Translation> shape_translations();
 
 }  // namespace argosy::onnx

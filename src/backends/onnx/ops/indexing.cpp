@@ -1,0 +1,369 @@
+#include <algorithm>
+#include <numeric>
+
+#include "backends/onnx/translations.h"
+
+namespace argosy::onnx {
+namespace {
+
+using Exprs = std::vector<SymExpr>;
+
+/// The shape that several broadcast to.
+Exprs broadcast(const Emitter& e, const std::vector<Exprs>& shapes) {
+  size_t rank = 0;
+  for (const Exprs& shape : shapes) rank = std::max(rank, shape.size());
+  Exprs result(rank, e.number(1));
+  for (const Exprs& shape : shapes) {
+    for (size_t i = 0; i < shape.size(); ++i) {
+      SymExpr& target = result[rank - shape.size() + i];
+      if (target.as_integer() == 1) target = shape[i];
+    }
+  }
+  return result;
+}
+
+/// Index tensors by the dims that they index, masks taken apart into one for each of their dims.
+struct Indices {
+  std::vector<int64_t> dims;  // increasing
+  Refs values;                // i64
+  std::vector<Exprs> shapes;
+  bool is_adjacent() const { return dims.back() - dims.front() + 1 == static_cast<int64_t>(dims.size()); }
+};
+
+/// Where a mask is true: one i64 vector for each of its dims.
+void add_mask(const Emitter& e, Ref mask, Shape shape, int64_t first, Indices& indices) {
+  Ref places = e.node("NonZero", {mask});
+  // As many as the mask has true elements: the size of the op's own result, where the trace named it.
+  Ref count = e.node("Shape", {places}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+  std::string name = "mask_" + std::to_string(e.node_id().index) + "_" + std::to_string(first);
+  SymExpr size = e.symbols().symbol(name);
+  e.define_size(size, count);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    indices.dims.push_back(first + static_cast<int64_t>(i));
+    indices.values.push_back(
+        e.node("Gather", {places, e.builder().integer(static_cast<int64_t>(i))}, {{"axis", int64_t{0}}}));
+    indices.shapes.push_back({size});
+  }
+}
+
+Indices indices_of(const Emitter& e) {
+  Indices indices;
+  int64_t dim = 0;
+  for (ValueId id : e.tensor_ids("indices")) {
+    if (!id.is_valid()) {
+      ++dim;
+      continue;
+    }
+    const TensorType& type = e.type_of(id);
+    if (type.dtype == DType::kBool || type.dtype == DType::kU8) {
+      add_mask(e, e.cast(e.tensor(id), DType::kBool), type.shape, dim, indices);
+      dim += static_cast<int64_t>(type.shape.size());
+      continue;
+    }
+    indices.dims.push_back(dim++);
+    indices.values.push_back(e.cast(e.tensor(id), DType::kI64));
+    indices.shapes.push_back(type.shape);
+  }
+  return indices;
+}
+
+/// The indexed dims first, the others behind, in order.
+Ints indexed_first(const Indices& indices, int64_t rank) {
+  Ints order(indices.dims.begin(), indices.dims.end());
+  for (int64_t i = 0; i < rank; ++i) {
+    if (std::ranges::find(indices.dims, i) == indices.dims.end()) order.push_back(i);
+  }
+  return order;
+}
+
+Ints inverse(const Ints& order) {
+  Ints result(order.size());
+  for (size_t i = 0; i < order.size(); ++i) result[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return result;
+}
+
+/// All index tensors as one, [broadcast..., number of them], as GatherND and ScatterND take it.
+Ref joined(const Emitter& e, const Indices& indices, const Exprs& shape) {
+  Refs parts;
+  for (size_t i = 0; i < indices.values.size(); ++i) {
+    Ref wide = e.expand(indices.values[i], indices.shapes[i], shape);
+    parts.push_back(e.unsqueeze(wide, {static_cast<int64_t>(shape.size())}));
+  }
+  return e.concat(std::move(parts), static_cast<int64_t>(shape.size()));
+}
+
+/// From [broadcast..., others...] to where torch puts the broadcast dims: in place of adjacent ones, else in front.
+Ints result_order(const Indices& indices, int64_t broadcast_rank, int64_t other_rank) {
+  Ints order(static_cast<size_t>(broadcast_rank + other_rank));
+  std::iota(order.begin(), order.end(), 0);
+  if (indices.is_adjacent()) {
+    std::rotate(order.begin(), order.begin() + broadcast_rank, order.begin() + broadcast_rank + indices.dims.front());
+  }
+  return order;
+}
+
+// index.Tensor(Tensor self, Tensor?[] indices) -> Tensor
+void emit_index(const Emitter& e, const Translation&) {
+  Indices indices = indices_of(e);
+  if (indices.dims.empty()) return e.yield(e.tensor("self"));
+  if (indices.dims.size() == 1) {
+    return e.yield(e.node("Gather", {e.tensor("self"), indices.values.front()}, {{"axis", indices.dims.front()}}));
+  }
+  int64_t rank = e.rank("self");
+  Exprs shape = broadcast(e, indices.shapes);
+  Ref moved = e.transpose(e.tensor("self"), indexed_first(indices, rank));
+  Ref gathered = e.node("GatherND", {moved, joined(e, indices, shape)});
+  int64_t others = rank - static_cast<int64_t>(indices.dims.size());
+  e.yield(e.transpose(gathered, result_order(indices, static_cast<int64_t>(shape.size()), others)));
+}
+
+/// Whether a tensor has one element, as far as is known.
+bool is_single(Shape shape) {
+  return std::ranges::all_of(shape, [](SymExpr size) { return size.is_valid() && size.as_integer() == 1; });
+}
+
+// index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor
+void emit_index_put(const Emitter& e, const Translation&) {
+  int64_t rank = e.rank("self");
+  bool accumulates = e.flag("accumulate");
+  std::vector<ValueId> given = e.tensor_ids("indices");
+  // One value for all places of a mask needs no places.
+  if (given.size() == 1 && e.type_of(given.front()).dtype == DType::kBool && is_single(e.shape("values")) &&
+      !accumulates) {
+    Ints tail;
+    for (int64_t i = static_cast<int64_t>(e.type_of(given.front()).shape.size()); i < rank; ++i) tail.push_back(i);
+    Ref value = e.reshape(e.tensor("values"), e.shape("values"), {});
+    return e.yield(e.node("Where", {e.unsqueeze(e.tensor(given.front()), tail), value, e.tensor("self")}));
+  }
+  Indices indices = indices_of(e);
+  Exprs shape = broadcast(e, indices.shapes);
+  Ints order = indexed_first(indices, rank);
+  int64_t others = rank - static_cast<int64_t>(indices.dims.size());
+  // Values come in the order of what index() would give.
+  Ints placed = result_order(indices, static_cast<int64_t>(shape.size()), others);
+  Exprs updates(shape);
+  for (size_t i = indices.dims.size(); i < order.size(); ++i) {
+    updates.push_back(e.shape("self")[static_cast<size_t>(order[i])]);
+  }
+  Exprs selected;
+  for (int64_t i : placed) selected.push_back(updates[static_cast<size_t>(i)]);
+  Ref values = e.cast(e.tensor("values"), e.type("self").dtype);
+  values = e.transpose(e.expand(values, e.shape("values"), selected), inverse(placed));
+  Attributes attributes;
+  if (accumulates) attributes.push_back({"reduction", std::string("add")});
+  Ref written = e.node("ScatterND", {e.transpose(e.tensor("self"), order), joined(e, indices, shape), values},
+                       std::move(attributes));
+  e.yield(e.transpose(written, inverse(order)));
+}
+
+// index_select(Tensor self, int dim, Tensor index) -> Tensor
+void emit_index_select(const Emitter& e, const Translation&) {
+  if (e.rank("self") == 0) return e.yield(e.tensor("self"));
+  Ref index = e.tensor("index");
+  if (e.rank("index") == 0) index = e.unsqueeze(index, {0});
+  e.yield(e.node("Gather", {e.tensor("self"), index}, {{"axis", e.dim("dim", e.rank("self"))}}));
+}
+
+// take(Tensor self, Tensor index) -> Tensor
+void emit_take(const Emitter& e, const Translation&) {
+  e.yield(e.node("Gather", {e.node("Reshape", {e.tensor("self"), e.ints({-1})}), e.tensor("index")}));
+}
+
+// gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor
+void emit_gather(const Emitter& e, const Translation&) {
+  if (e.rank("self") == 0) return e.yield(e.expand(e.tensor("self"), {}, e.result().shape));
+  e.yield(e.node("GatherElements", {e.tensor("self"), e.cast(e.tensor("index"), DType::kI64)},
+                 {{"axis", e.dim("dim", e.rank("self"))}}));
+}
+
+/// The part of `source` that an index of that shape reads.
+Ref cut_to(const Emitter& e, Ref source, Shape from, Shape to) {
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (from[i] != to[i]) source = e.slice(source, static_cast<int64_t>(i), e.ints({0}), e.size(to[i]));
+  }
+  return source;
+}
+
+std::string reduction_of(const Emitter& e, const Translation& row) {
+  if (!row.onnx_op.empty()) return std::string(row.onnx_op);
+  if (!e.has("reduce")) return "none";
+  std::string name = e.text("reduce");
+  if (name == "sum" || name == "add") return "add";
+  if (name == "prod" || name == "multiply") return "mul";
+  if (name == "amax") return "max";
+  if (name == "amin") return "min";
+  e.decline("reduction " + name);
+}
+
+// scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor, and with a value, a reduction or both
+void emit_scatter(const Emitter& e, const Translation& row) {
+  if (e.rank("self") == 0) e.decline("a scatter into a tensor without dims");
+  DType dtype = e.type("self").dtype;
+  Shape places = e.shape("index");
+  Ref index = e.tensor("index");
+  Ref updates = e.has("src") ? cut_to(e, e.cast(e.tensor("src"), dtype), e.shape("src"), places)
+                             : e.expand(e.operand("value", dtype), {}, places);
+  std::string reduction = reduction_of(e, row);
+  Ref self = e.tensor("self");
+  int64_t axis = e.dim("dim", e.rank("self"));
+  if (e.has("include_self") && !e.flag("include_self") && reduction != "none") {
+    // What is written to does not count: neutral there first.
+    double neutral = reduction == "add" ? 0 : 1;
+    if (reduction == "max" || reduction == "min") e.decline("include_self=False of a " + reduction);
+    self = e.node("ScatterElements", {self, index, e.expand(e.like(self, neutral), {}, places)}, {{"axis", axis}});
+  }
+  e.yield(e.node("ScatterElements", {self, index, updates}, {{"axis", axis}, {"reduction", reduction}}));
+}
+
+// index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
+// index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor
+// index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor
+void emit_index_write(const Emitter& e, const Translation& row) {
+  int64_t rank = e.rank("self"), axis = e.dim("dim", rank);
+  if (rank == 0) e.decline("a write into a tensor without dims");
+  DType dtype = e.type("self").dtype;
+  Ref index = e.cast(e.tensor("index"), DType::kI64);
+  SymExpr count = e.rank("index") == 0 ? e.number(1) : e.shape("index").front();
+  if (e.rank("index") == 0) index = e.unsqueeze(index, {0});
+  Exprs shape(e.shape("self").begin(), e.shape("self").end());
+  shape[static_cast<size_t>(axis)] = count;
+  Ref source;
+  if (e.has("source")) {
+    source = e.cast(e.tensor("source"), dtype);
+    if (e.rank("source") == 0) source = e.expand(source, {}, shape);
+  } else {
+    source = e.expand(e.operand("value", dtype), {}, shape);
+  }
+  if (e.has("alpha") && e.constant_number("alpha") != 1.0) source = e.mul(source, e.scalar("alpha", dtype));
+  Ints order = {axis};
+  for (int64_t i = 0; i < rank; ++i) {
+    if (i != axis) order.push_back(i);
+  }
+  Attributes attributes;
+  if (row.onnx_op == "add") attributes.push_back({"reduction", std::string("add")});
+  Ref written =
+      e.node("ScatterND", {e.transpose(e.tensor("self"), order), e.unsqueeze(index, {1}), e.transpose(source, order)},
+             std::move(attributes));
+  e.yield(e.transpose(written, inverse(order)));
+}
+
+// masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor: the next element of `source` at each true place
+void emit_masked_scatter(const Emitter& e, const Translation&) {
+  Shape shape = e.result().shape;
+  Ref self = e.expand(e.tensor("self"), e.shape("self"), shape);
+  Ref mask = e.expand(e.tensor("mask"), e.shape("mask"), shape);
+  Ref places = e.node("CumSum", {e.cast(e.node("Reshape", {mask, e.ints({-1})}), DType::kI64), e.builder().integer(0)});
+  // A zero in front: places before the first true one ask for it, and no elements at all are legal too.
+  Ref source = e.cast(e.node("Reshape", {e.tensor("source"), e.ints({-1})}), e.result().dtype);
+  source = e.concat({e.unsqueeze(e.like(source, 0), {0}), source}, 0);
+  Ref taken = e.node("Gather", {source, e.mul(places, e.cast(e.node("Reshape", {mask, e.ints({-1})}), DType::kI64))});
+  SymExpr count = e.number(1);
+  for (SymExpr size : shape) count = e.symbols().mul(count, size);
+  Exprs flat = {count};
+  e.yield(e.node("Where", {mask, e.reshape(taken, flat, shape), self}));
+}
+
+// masked_select(Tensor self, Tensor mask) -> Tensor
+void emit_masked_select(const Emitter& e, const Translation&) {
+  Exprs shape = broadcast(e, {Exprs(e.shape("self").begin(), e.shape("self").end()),
+                              Exprs(e.shape("mask").begin(), e.shape("mask").end())});
+  Ref self = e.expand(e.tensor("self"), e.shape("self"), shape),
+      mask = e.expand(e.tensor("mask"), e.shape("mask"), shape);
+  e.yield(e.node("Compress", {self, e.node("Reshape", {mask, e.ints({-1})})}));
+}
+
+// nonzero(Tensor self) -> Tensor
+void emit_nonzero(const Emitter& e, const Translation&) {
+  e.yield(e.node("Transpose", {e.node("NonZero", {e.tensor("self")})}, {{"perm", Ints{1, 0}}}));
+}
+
+// nonzero_numpy(Tensor self) -> Tensor[]; where.default(Tensor condition) -> Tensor[]
+void emit_nonzero_parts(const Emitter& e, const Translation& row) {
+  Ref places = e.node("NonZero", {e.tensor(row.op == "aten.where.default" ? "condition" : "self")});
+  Refs parts;
+  for (size_t i = 0; i < e.result_count(); ++i) {
+    parts.push_back(e.node("Gather", {places, e.builder().integer(static_cast<int64_t>(i))}, {{"axis", int64_t{0}}}));
+  }
+  e.yield(parts);
+}
+
+// select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor
+void emit_select_scatter(const Emitter& e, const Translation&) {
+  int64_t axis = e.dim("dim", e.rank("self"));
+  Ref self = e.tensor("self");
+  Ref src = e.unsqueeze(e.cast(e.tensor("src"), e.type("self").dtype), {axis});
+  Ref index = e.size("index"), next = e.add(index, e.ints({1}));
+  auto number = e.constant_integer("index");
+  if (number && *number < 0) {
+    index = e.add(e.size(e.shape("self")[static_cast<size_t>(axis)]), e.ints({*number}));
+    next = e.add(index, e.ints({1}));
+  } else if (number) {
+    next = e.ints({*number + 1});
+  }
+  Ref before = e.slice(self, axis, e.ints({0}), index), after = e.slice(self, axis, next, e.ints({INT64_MAX}));
+  e.yield(e.concat({before, src, after}, axis));
+}
+
+// slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor
+void emit_slice_scatter(const Emitter& e, const Translation&) {
+  int64_t axis = e.dim("dim", e.rank("self"));
+  SymExpr size = e.shape("self")[static_cast<size_t>(axis)];
+  Ref self = e.tensor("self"), src = e.cast(e.tensor("src"), e.type("self").dtype);
+  Exprs source_shape(e.shape("self").begin(), e.shape("self").end());
+  source_shape[static_cast<size_t>(axis)] = e.shape("src").size() == source_shape.size()
+                                                ? e.shape("src")[static_cast<size_t>(axis)]
+                                                : source_shape[static_cast<size_t>(axis)];
+  src = e.expand(src, e.shape("src"), source_shape);
+  // The places of a slice are the slice of all places, whatever its bounds are.
+  Ref all = e.node("Range", {e.builder().integer(0), e.without_dims(e.size(size)), e.builder().integer(1)});
+  Ref start = e.has("start") ? e.size("start") : e.ints({0});
+  Ref end = e.has("end") ? e.size("end") : e.ints({INT64_MAX});
+  Ref places = e.node("Slice", {all, start, end, e.ints({0}), e.ints({e.integer("step")})});
+  Ints order = {axis};
+  for (int64_t i = 0; i < e.rank("self"); ++i) {
+    if (i != axis) order.push_back(i);
+  }
+  Ref written = e.node("ScatterND", {e.transpose(self, order), e.unsqueeze(places, {1}), e.transpose(src, order)});
+  e.yield(e.transpose(written, inverse(order)));
+}
+
+// one_hot(Tensor self, int num_classes=-1) -> Tensor
+void emit_one_hot(const Emitter& e, const Translation&) {
+  int64_t rank = e.rank("self");
+  Ref classes = e.node(
+      "Range", {e.builder().integer(0), e.without_dims(e.size(e.result().shape.back())), e.builder().integer(1)});
+  e.yield(e.cast(e.node("Equal", {e.unsqueeze(e.tensor("self"), {rank}), classes}), DType::kI64));
+}
+
+constexpr Translation kIndexing[] = {
+    {"aten.index.Tensor", emit_index},
+    {"aten._unsafe_index.Tensor", emit_index},
+    {"aten.index_put.default", emit_index_put},
+    {"aten._unsafe_index_put.default", emit_index_put},
+    {"aten.index_select.default", emit_index_select},
+    {"aten.take.default", emit_take},
+    {"aten.gather.default", emit_gather},
+    {"aten.scatter.src", emit_scatter},
+    {"aten.scatter.value", emit_scatter},
+    {"aten.scatter.reduce", emit_scatter},
+    {"aten.scatter.value_reduce", emit_scatter},
+    {"aten.scatter_add.default", emit_scatter, "add"},
+    {"aten.scatter_reduce.two", emit_scatter},
+    {"aten.index_add.default", emit_index_write, "add"},
+    {"aten.index_copy.default", emit_index_write},
+    {"aten.index_fill.int_Scalar", emit_index_write},
+    {"aten.masked_scatter.default", emit_masked_scatter},
+    {"aten.masked_select.default", emit_masked_select},
+    {"aten.nonzero.default", emit_nonzero},
+    {"aten.nonzero_numpy.default", emit_nonzero_parts},
+    {"aten.where.default", emit_nonzero_parts},
+    {"aten.select_scatter.default", emit_select_scatter},
+    {"aten.slice_scatter.default", emit_slice_scatter},
+    {"aten.one_hot.default", emit_one_hot},
+};
+
+}  // namespace
+
+std::span<const Translation> indexing_translations() { return kIndexing; }
+
+}  // namespace argosy::onnx

@@ -1,0 +1,136 @@
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "backends/onnx/translations.h"
+
+namespace argosy::onnx {
+namespace {
+
+/// The number 1 or 0 for every element of a shape of fixed sizes.
+Ref constant_of(const Emitter& e, Shape shape, double value, DType dtype) {
+  return e.builder().fill(e.sizes(shape), e.builder().scalar(value, dtype));
+}
+
+// layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, …)
+// native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, …)
+void emit_layer_norm(const Emitter& e, const Translation&) {
+  auto dims = static_cast<int64_t>(e.integers("normalized_shape").size());
+  Shape shape = e.shape("input");
+  Ref weight = e.tensor("weight");
+  DType dtype = e.type("input").dtype;
+  if (!weight.is_valid()) weight = constant_of(e, shape.last(static_cast<size_t>(dims)), 1, dtype);
+  Refs inputs = {e.tensor("input"), e.cast(weight, dtype)};
+  if (e.has("bias")) inputs.push_back(e.cast(e.tensor("bias"), dtype));
+  Ref result = e.node("LayerNormalization", std::move(inputs),
+                      {{"axis", -dims}, {"epsilon", static_cast<float>(e.real("eps"))}});
+  if (e.result_count() == 1) return e.yield(result);
+  e.yield(Refs{result, Ref{}, Ref{}});
+}
+
+// rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor
+void emit_rms_norm(const Emitter& e, const Translation&) {
+  Ints axes(e.integers("normalized_shape").size());
+  std::iota(axes.begin(), axes.end(), e.rank("input") - static_cast<int64_t>(axes.size()));
+  DType dtype = e.type("input").dtype;
+  Ref input = e.tensor("input");
+  double eps = e.has("eps")           ? e.real("eps")
+               : dtype == DType::kF64 ? std::numeric_limits<double>::epsilon()
+                                      : static_cast<double>(std::numeric_limits<float>::epsilon());
+  // torch computes in single precision at least.
+  Ref wide = dtype == DType::kF64 ? input : e.cast(input, DType::kF32);
+  Ref mean = e.reduce("ReduceMean", e.mul(wide, wide), axes, true);
+  Ref norm = e.node("Reciprocal", {e.node("Sqrt", {e.add(mean, e.like(mean, eps))})});
+  Ref result = e.mul(wide, norm);
+  if (e.has("weight")) result = e.mul(result, e.cast(e.tensor("weight"), e.builder().dtype(wide)));
+  e.yield(result);
+}
+
+/// A vector [channels] so that it broadcasts over [batch, channels, ...].
+Ref over_channels(const Emitter& e, Ref vector, int64_t rank) {
+  Ints axes;
+  for (int64_t axis = 1; axis < rank - 1; ++axis) axes.push_back(axis);
+  return e.unsqueeze(vector, axes);
+}
+
+// group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, …) -> Tensor
+void emit_group_norm(const Emitter& e, const Translation& row) {
+  bool is_native = row.op == "aten.native_group_norm.default";
+  std::string_view name = "input";
+  int64_t groups = is_native ? e.integer("group") : e.integer("num_groups");
+  Shape shape = e.shape(name);
+  DType dtype = e.type(name).dtype;
+  SymExpr rest = e.number(1);
+  for (size_t i = 1; i < shape.size(); ++i) rest = e.symbols().mul(rest, shape[i]);
+  std::vector<SymExpr> grouped = {shape[0], e.number(groups), e.symbols().floor_div(rest, e.number(groups))};
+  std::vector<SymExpr> channels = {e.number(groups)};
+  Ref value = e.node("InstanceNormalization",
+                     {e.reshape(e.tensor(name), shape, grouped), constant_of(e, channels, 1, dtype),
+                      constant_of(e, channels, 0, dtype)},
+                     {{"epsilon", static_cast<float>(e.real("eps"))}});
+  value = e.reshape(value, grouped, shape);
+  if (e.has("weight")) value = e.mul(value, over_channels(e, e.tensor("weight"), e.rank(name) + 1));
+  if (e.has("bias")) value = e.add(value, over_channels(e, e.tensor("bias"), e.rank(name) + 1));
+  if (e.result_count() == 1) return e.yield(value);
+  e.yield(Refs{value, Ref{}, Ref{}});
+}
+
+// batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training,
+//            float momentum, float eps, bool cudnn_enabled) -> Tensor
+void emit_batch_norm(const Emitter& e, const Translation& row) {
+  bool is_native = row.op != "aten.batch_norm.default";
+  bool uses_own = !is_native && (e.flag("training") || !e.has("running_mean"));
+  if (uses_own) e.decline("batch normalisation by the statistics of the batch", "export the model in eval() mode");
+  DType dtype = e.type("input").dtype;
+  Shape channels = e.shape("running_mean");
+  Ref weight = e.has("weight") ? e.tensor("weight") : constant_of(e, channels, 1, dtype);
+  Ref bias = e.has("bias") ? e.tensor("bias") : constant_of(e, channels, 0, dtype);
+  Ref result = e.node("BatchNormalization",
+                      {e.tensor("input"), e.cast(weight, dtype), e.cast(bias, dtype),
+                       e.cast(e.tensor("running_mean"), dtype), e.cast(e.tensor("running_var"), dtype)},
+                      {{"epsilon", static_cast<float>(e.real("eps"))}});
+  if (e.result_count() == 1) return e.yield(result);
+  e.yield(Refs{result, Ref{}, Ref{}});
+}
+
+// instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var,
+//               bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor
+void emit_instance_norm(const Emitter& e, const Translation&) {
+  if (!e.flag("use_input_stats")) e.decline("instance normalisation by stored statistics");
+  DType dtype = e.type("input").dtype;
+  Shape channels = e.shape("input").subspan(1, 1);
+  Ref weight = e.has("weight") ? e.tensor("weight") : constant_of(e, channels, 1, dtype);
+  Ref bias = e.has("bias") ? e.tensor("bias") : constant_of(e, channels, 0, dtype);
+  e.yield(e.node("InstanceNormalization", {e.tensor("input"), weight, bias},
+                 {{"epsilon", static_cast<float>(e.real("eps"))}}));
+}
+
+// _weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor = v * g / |v|, the norm over all dims but one
+void emit_weight_norm(const Emitter& e, const Translation&) {
+  int64_t rank = e.rank("v"), kept = e.integer("dim");
+  Ints axes;
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    if (kept == -1 || axis != (kept < 0 ? kept + rank : kept)) axes.push_back(axis);
+  }
+  Ref v = e.tensor("v");
+  Ref norm = e.node("Sqrt", {e.reduce("ReduceSum", e.mul(v, v), axes, true)});
+  e.yield(e.mul(v, e.div(e.tensor("g"), norm)));
+}
+
+constexpr Translation kNormalization[] = {
+    {"aten.layer_norm.default", emit_layer_norm},
+    {"aten.native_layer_norm.default", emit_layer_norm},
+    {"aten.rms_norm.default", emit_rms_norm},
+    {"aten.group_norm.default", emit_group_norm},
+    {"aten.native_group_norm.default", emit_group_norm},
+    {"aten.batch_norm.default", emit_batch_norm},
+    {"aten._native_batch_norm_legit_no_training.default", emit_batch_norm},
+    {"aten.instance_norm.default", emit_instance_norm},
+    {"aten._weight_norm.default", emit_weight_norm},
+};
+
+}  // namespace
+
+std::span<const Translation> normalization_translations() { return kNormalization; }
+
+}  // namespace argosy::onnx
