@@ -63,9 +63,11 @@ struct Error {
 /// The error as a user reads it: several lines, ending in a line feed.
 std::string to_text(const Error& error);
 
-/// Errors that are collected, so that one run names every gap and not only the first.
+/// Errors that are collected, so that one run names every gap and not only the first; and notes, what the user of a
+/// result that was made should know of it.
 struct Diagnostics {
   std::vector<Error> errors;
+  std::vector<std::string> notes;  // in lower case and without a full stop, like messages
 };
 
 }  // namespace argosy

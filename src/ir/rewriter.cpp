@@ -80,9 +80,9 @@ void Rewriter::erase_input(ValueId value) {
   has_changed_ = true;
 }
 
-void Rewriter::insert_at_end() {
+void Rewriter::insert_at_end(LocationId location) {
   before_ = {};
-  location_ = {};
+  location_ = location;
 }
 
 void Rewriter::insert_before(NodeId anchor) {

@@ -37,7 +37,7 @@ class Rewriter {
 
   // Where create() puts nodes: at the end (default), or next to another node, from which they then inherit the
   // location.
-  void insert_at_end();
+  void insert_at_end(LocationId location = {});
   void insert_before(NodeId anchor);
   void insert_after(NodeId anchor);
 
