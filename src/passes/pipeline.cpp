@@ -7,8 +7,11 @@
 #include "base/text.h"
 #include "ir/verify.h"
 #include "passes/compact_ids.h"
+#include "passes/decompose_complex.h"
 #include "passes/decompose_custom_ops.h"
 #include "passes/eliminate_dead_code.h"
+#include "passes/functionalise.h"
+#include "passes/normalise.h"
 #include "passes/verify_program.h"
 
 namespace argosy {
@@ -17,8 +20,12 @@ namespace {
 // In alphabetical order.
 constexpr NamedPass kPasses[] = {
     {"compact-ids", "number nodes and values densely, without gaps of erased ones", compact_ids},
+    {"decompose-complex", "complex tensors become real ones with a last dim of 2; after normalise", decompose_complex},
     {"decompose-custom-ops", "take ops apart that plain PyTorch does not have", decompose_custom_ops},
     {"eliminate-dead-code", "remove nodes that have no effect and whose results nobody uses", eliminate_dead_code},
+    {"functionalise", "replace writes to tensors by new tensors; what inputs and buffers get becomes a result",
+     functionalise},
+    {"normalise", "one op for one thing, and nothing that does nothing; after functionalise", normalise},
     {"verify", "check structure and every node against its schema; changes nothing", verify_program},
 };
 

@@ -98,7 +98,10 @@ TEST(PipelineTest, verify_each_catches_a_pass_that_breaks_the_program) {
 TEST(PipelineTest, rejects_unknown_names) {
   Error error = parse_pipeline("verify,no-such").error();
   EXPECT_EQ(error.message, "there is no pass \"no-such\"");
-  EXPECT_EQ(error.hint, "the passes are: compact-ids, decompose-custom-ops, eliminate-dead-code, verify");
+  EXPECT_EQ(error.hint,
+            "the passes are: compact-ids, decompose-complex, decompose-custom-ops, eliminate-dead-code, functionalise, "
+            "normalise, "
+            "verify");
 }
 
 }  // namespace

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <string_view>
+
+/// Schemas of ops that rules emit, as torch has them.
+namespace argosy::aten {
+
+inline constexpr std::string_view kAddScalar = "aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
+inline constexpr std::string_view kAddTensor =
+    "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
+inline constexpr std::string_view kAll = "aten::all(Tensor self) -> Tensor";
+inline constexpr std::string_view kAny = "aten::any(Tensor self) -> Tensor";
+inline constexpr std::string_view kArange =
+    "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None) -> Tensor";
+inline constexpr std::string_view kBitwiseAnd = "aten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor";
+inline constexpr std::string_view kBitwiseNot = "aten::bitwise_not(Tensor self) -> Tensor";
+inline constexpr std::string_view kBitwiseOr = "aten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor";
+inline constexpr std::string_view kBitwiseXor = "aten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor";
+inline constexpr std::string_view kCat = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor";
+inline constexpr std::string_view kClamp = "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor";
+inline constexpr std::string_view kClampTensor =
+    "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor";
+inline constexpr std::string_view kConstantPad =
+    "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor";
+inline constexpr std::string_view kDivScalar = "aten::div.Scalar(Tensor self, Scalar other) -> Tensor";
+inline constexpr std::string_view kDivScalarMode =
+    "aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor";
+inline constexpr std::string_view kDivTensor = "aten::div.Tensor(Tensor self, Tensor other) -> Tensor";
+inline constexpr std::string_view kDivTensorMode =
+    "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor";
+inline constexpr std::string_view kEqTensor = "aten::eq.Tensor(Tensor self, Tensor other) -> Tensor";
+inline constexpr std::string_view kExpand =
+    "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)";
+inline constexpr std::string_view kFull =
+    "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor";
+inline constexpr std::string_view kMeanDim =
+    "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+inline constexpr std::string_view kMulScalar = "aten::mul.Scalar(Tensor self, Scalar other) -> Tensor";
+inline constexpr std::string_view kMulTensor = "aten::mul.Tensor(Tensor self, Tensor other) -> Tensor";
+inline constexpr std::string_view kPermute = "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)";
+inline constexpr std::string_view kRepeat = "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor";
+inline constexpr std::string_view kReshape = "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)";
+inline constexpr std::string_view kSelect = "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)";
+inline constexpr std::string_view kSigmoid = "aten::sigmoid(Tensor self) -> Tensor";
+inline constexpr std::string_view kSlice =
+    "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)";
+inline constexpr std::string_view kSort =
+    "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)";
+inline constexpr std::string_view kSortStable =
+    "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor "
+    "indices)";
+inline constexpr std::string_view kSplitWithSizes =
+    "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]";
+inline constexpr std::string_view kSqrt = "aten::sqrt(Tensor self) -> Tensor";
+inline constexpr std::string_view kSqueeze = "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)";
+inline constexpr std::string_view kSubTensor =
+    "aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
+inline constexpr std::string_view kSumDim =
+    "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+inline constexpr std::string_view kTo =
+    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "memory_format=None) -> Tensor(a)";
+inline constexpr std::string_view kUnsqueeze = "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)";
+
+}  // namespace argosy::aten

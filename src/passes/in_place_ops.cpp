@@ -1,0 +1,182 @@
+#include "passes/in_place_ops.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/text.h"
+#include "passes/aten_schemas.h"
+#include "passes/match.h"
+
+namespace argosy {
+namespace {
+
+constexpr std::string_view kFullLike =
+    "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+    "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor";
+
+using Kind = InPlaceOp::Kind;
+
+struct Row {
+  std::string_view op;  // without namespace; with the overload where only that one is meant
+  Kind kind;
+  std::string_view schema;  // where it is not the op's own without underscore and annotations
+};
+
+// In alphabetical order.
+constexpr Row kRows[] = {
+    {"alpha_dropout_", Kind::kFunctional, "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor"},
+    {"as_strided_", Kind::kRefused, ""},
+    {"bernoulli_.float", Kind::kFunctional,
+     "aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"},
+    {"copy_.default", Kind::kCopy, ""},
+    {"detach_", Kind::kIdentity, ""},
+    {"dropout_", Kind::kFunctional, "aten::dropout(Tensor input, float p, bool train) -> Tensor"},
+    {"feature_alpha_dropout_", Kind::kFunctional,
+     "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"},
+    {"feature_dropout_", Kind::kFunctional, "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor"},
+    {"fill_", Kind::kFill, ""},
+    {"fill_diagonal_", Kind::kRefused, ""},
+    {"float_power_", Kind::kRefused, ""},
+    {"floor_divide_.Tensor", Kind::kFunctional, "aten::floor_divide(Tensor self, Tensor other) -> Tensor"},
+    {"ldexp_", Kind::kRefused, ""},
+    {"normal_", Kind::kFunctional,
+     "aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor"},
+    {"polygamma_", Kind::kRefused, ""},
+    {"pow_.Scalar", Kind::kFunctional, "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"},
+    {"pow_.Tensor", Kind::kFunctional, "aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"},
+    {"requires_grad_", Kind::kIdentity, ""},
+    {"resize_", Kind::kRefused, ""},
+    {"resize_as_", Kind::kRefused, ""},
+    {"set_", Kind::kRefused, ""},
+    {"squeeze_.default", Kind::kView, "aten::squeeze(Tensor(a) self) -> Tensor(a)"},
+    {"squeeze_.dim", Kind::kView, "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)"},
+    {"squeeze_.dims", Kind::kView, "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"},
+    {"swapaxes_", Kind::kView, "aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"},
+    {"swapdims_", Kind::kView, "aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"},
+    {"t_", Kind::kView, "aten::t(Tensor(a) self) -> Tensor(a)"},
+    {"transpose_", Kind::kView, "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"},
+    {"unsqueeze_", Kind::kView, "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"},
+    {"zero_", Kind::kFill, ""},
+};
+
+// Ops that compute in the common dtype of their tensors, and round the result to that of the one they write.
+constexpr std::string_view kPromoting[] = {
+    "__and__",     "__or__",     "__xor__",      "add",         "addcdiv",   "addcmul",   "atan2",
+    "bitwise_and", "bitwise_or", "bitwise_xor",  "clamp",       "clamp_max", "clamp_min", "copysign",
+    "div",         "divide",     "floor_divide", "fmod",        "mul",       "multiply",  "pow",
+    "remainder",   "sub",        "subtract",     "true_divide", "xlogy",
+};
+
+constexpr std::string_view kTruths[] = {
+    "eq",          "ge",          "greater",    "greater_equal", "gt", "le", "less",      "less_equal",
+    "logical_and", "logical_not", "logical_or", "logical_xor",   "lt", "ne", "not_equal",
+};
+
+/// "aten::add_.Tensor(Tensor(a!) self) -> Tensor(a!)" -> "aten::add.Tensor(Tensor self) -> Tensor"; "" if the name is
+/// not that of an in-place op.
+std::string functional_schema(const OpSchema& schema) {
+  constexpr size_t kNamespace = 6;  // aten and two colons
+  std::string name = schema.text.substr(0, schema.text.find('('));
+  size_t dot = std::min(name.find('.'), name.size());
+  std::string base = name.substr(kNamespace, dot - kNamespace);
+  if (base.starts_with("__i") && base.ends_with("__")) {
+    base = "__" + base.substr(3);
+  } else if (base.ends_with('_')) {
+    base.pop_back();
+  } else {
+    return {};
+  }
+  std::string text = name.substr(0, kNamespace) + base + name.substr(dot);
+  for (size_t i = name.size(); i < schema.text.size(); ++i) {
+    size_t close = schema.text[i] == '(' ? schema.text.find(')', i) : std::string::npos;
+    if (close != std::string::npos && i > name.size() && schema.text[close - 1] == '!') {
+      i = close;
+    } else {
+      text += schema.text[i];
+    }
+  }
+  return text;
+}
+
+bool contains(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// What torch computes with, if its tensors have several dtypes: those with dims count before those without.
+DType common_dtype(Emitter& emit, std::span<const Argument> arguments, DType own) {
+  std::optional<DType> with_dims, without_dims;
+  for (const Argument& argument : arguments) {
+    const ValueId* id = argument.get_if<ValueId>();
+    const TensorType* type = id == nullptr ? nullptr : emit.graph()[*id].tensor();
+    if (type == nullptr) continue;
+    std::optional<DType>& common = type->shape.empty() ? without_dims : with_dims;
+    common = common ? promote(*common, type->dtype).value_or(own) : type->dtype;
+  }
+  if (!with_dims || !without_dims) return with_dims ? *with_dims : without_dims.value_or(own);
+  bool is_higher = kind_of(*without_dims) > kind_of(*with_dims) && kind_of(*without_dims) >= DTypeKind::kFloat;
+  return is_higher ? promote(*with_dims, *without_dims).value_or(own) : *with_dims;
+}
+
+Result<ValueId> emit_functional(Emitter& emit, const InPlaceOp& op, std::span<const Argument> given) {
+  std::vector<Argument> arguments(given.begin(), given.end());
+  TensorType type = emit.type(std::get<ValueId>(given[0].variant()));
+  const DType own = type.dtype;
+  if (op.promotes) {
+    type.dtype = common_dtype(emit, given, own);
+    for (Argument& argument : arguments) {
+      ValueId* id = argument.get_if<ValueId>();
+      if (id == nullptr || type.dtype == own || emit.graph()[*id].tensor() == nullptr) continue;
+      ARGOSY_TRY(*id, emit_cast(emit, *id, type.dtype));
+    }
+  }
+  if (op.gives_truth) type.dtype = DType::kBool;
+  ARGOSY_TRY(ValueId result, emit.positional(op.schema, std::move(arguments), std::move(type)));
+  return emit_cast(emit, result, own);
+}
+
+}  // namespace
+
+InPlaceOp in_place_op(const OpSchema& schema) {
+  if (!schema.writes_any_argument()) return {};
+  InPlaceOp op{.kind = Kind::kRefused, .schema = {}};
+  size_t written = 0;
+  for (const SchemaArgument& argument : schema.arguments) written += argument.is_written ? 1 : 0;
+  const SchemaType& type = schema.arguments[0].type;
+  bool is_plain = written == 1 && schema.arguments[0].is_written && type.kind == SchemaKind::kTensor && !type.is_list &&
+                  schema.returns.size() == 1 && schema.name.starts_with("aten.");
+  if (!is_plain) return op;
+  std::string_view name = std::string_view(schema.name).substr(5);
+  std::string_view base = name.substr(0, name.find('.'));
+  for (const Row& row : kRows) {
+    if (row.op == name || row.op == base) return {.kind = row.kind, .schema = std::string(row.schema)};
+  }
+  op.schema = functional_schema(schema);
+  if (op.schema.empty()) return op;
+  op.kind = Kind::kFunctional;
+  std::string_view functional = std::string_view(op.schema).substr(6);
+  functional = functional.substr(0, functional.find_first_of(".("));
+  op.promotes = contains(kPromoting, functional);
+  op.gives_truth = contains(kTruths, functional);
+  return op;
+}
+
+Result<ValueId> emit_as(Emitter& emit, ValueId tensor, ValueId like) {
+  const TensorType type = emit.type(like);
+  ARGOSY_TRY(ValueId result, emit_cast(emit, tensor, type.dtype));
+  if (emit.type(result).shape == type.shape) return result;
+  ARGOSY_TRY(IntList sizes, sizes_of(emit, like));
+  return emit(aten::kExpand, {{"self", result}, {"size", std::move(sizes)}}, TensorType{type.dtype, type.shape, {}});
+}
+
+Result<ValueId> emit_written(Emitter& emit, const InPlaceOp& op, std::span<const Argument> arguments) {
+  ValueId self = std::get<ValueId>(arguments[0].variant());
+  if (op.kind == Kind::kFunctional) return emit_functional(emit, op, arguments);
+  if (op.kind == Kind::kCopy) return emit_as(emit, std::get<ValueId>(arguments[1].variant()), self);
+  Argument number = arguments.size() > 1 ? arguments[1] : Argument(int64_t{0});
+  const ValueId* value = number.get_if<ValueId>();
+  if (value != nullptr && emit.graph()[*value].tensor() != nullptr) return emit_as(emit, *value, self);
+  TensorType type = emit.type(self);
+  return emit(kFullLike, {{"self", self}, {"fill_value", std::move(number)}}, std::move(type));
+}
+
+}  // namespace argosy

@@ -1,0 +1,16 @@
+#include "passes/normalise.h"
+
+#include <array>
+
+#include "passes/normalise_families.h"
+
+namespace argosy {
+
+Pass normalise() {
+  const std::array<std::span<const RewriteRule>, 7> families = {
+      no_op_rules(),       shape_rules(),          joining_rules(),  creation_rules(),
+      elementwise_rules(), elementwise_synonyms(), composite_rules()};
+  return apply_rules("normalise", std::make_shared<const RuleTable>(families));
+}
+
+}  // namespace argosy

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "passes/pass.h"
+
+namespace argosy {
+
+/// "normalise": one op for one thing, with explicit arguments, and nothing that does nothing. Runs after functionalise,
+/// so that a copy is as good as what it copies. Afterwards, of what many ops can say, a backend meets only:
+///
+///   cast            to.dtype(self, dtype), to another dtype
+///   shape           reshape.default(self, shape): the target is the type of the result, `shape` may hold one -1;
+///                   unsqueeze.default; squeeze.dims, dims of size 1 counted from the front;
+///                   expand.default without -1
+///   order of dims   permute.default, dims counted from the front, not the identity
+///   parts           select.int, slice.Tensor, split_with_sizes.default (numbers, or values as given); chunk.default
+///                   only if the parts' sizes are not known
+///   joining         cat.default, dim counted from the front, at least two tensors (a single one if it is cast);
+///                   repeat.default
+///   creation        full.default(size, fill_value, dtype) with its dtype; arange.start_step with start, step and dtype
+///   arithmetic      add, sub, mul (.Tensor and .Scalar), rsub.Scalar, div.Tensor, div.Scalar, div.Tensor_mode and
+///                   div.Scalar_mode with a mode, pow.*, maximum, minimum, clamp.default, clamp.Tensor, neg, abs
+///   comparison      eq, ne, lt, le, gt, ge (.Tensor and .Scalar)
+///   logic           bitwise_and, bitwise_or, bitwise_xor (.Tensor and .Scalar), bitwise_not
+///   reductions      sum.dim_IntList, mean.dim, sum.default, … as they were; variances only over a number of elements
+///                   that is not known, with a correction
+///   padding         constant_pad_nd.default; pad.default of other modes; convolutions with padding as numbers
+///   order           sort.default, sort.stable, topk.default
+///
+/// Every other op is left as it is: linear, matmul, scaled_dot_product_attention, norms, convolutions, activations,
+/// embedding, einsum and so on stay whole. Gone are assertions, detach, alias, clone, contiguous, lift_fresh_copy,
+/// dropout of an evaluation, stack, unbind, narrow, tile, repeat_interleave.self_int, meshgrid, eye, outer, glu,
+/// square, addcmul, addcdiv (where shapes allow it), logical_*, argsort, all synonyms (multiply, concat, clip, __and__,
+/// …), and slices, views and expands that change nothing.
+Pass normalise();
+
+}  // namespace argosy

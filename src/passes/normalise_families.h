@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "passes/rewrite_rules.h"
+
+namespace argosy {
+
+/// An op that is another one under another name: the same arguments in the same order.
+struct Synonym {
+  std::string_view op;      // "aten.multiply.Tensor"
+  std::string_view schema;  // text of the one it becomes
+};
+
+Result<bool> rename_op(RuleContext& context, const RewriteRule& rule);
+
+/// Rules of a table of synonyms, which must outlive them.
+template <size_t count>
+constexpr std::array<RewriteRule, count> synonym_rules(const Synonym (&table)[count]) {
+  std::array<RewriteRule, count> rules{};
+  for (size_t i = 0; i < count; ++i) {
+    rules[i] = {.op = table[i].op, .name = "synonym", .apply = rename_op, .user_data = &table[i]};
+  }
+  return rules;
+}
+
+std::span<const RewriteRule> no_op_rules();           // normalise_no_ops.cpp
+std::span<const RewriteRule> shape_rules();           // normalise_shapes.cpp
+std::span<const RewriteRule> joining_rules();         // normalise_joins.cpp
+std::span<const RewriteRule> creation_rules();        // normalise_creation.cpp
+std::span<const RewriteRule> elementwise_rules();     // normalise_elementwise.cpp
+std::span<const RewriteRule> elementwise_synonyms();  // normalise_elementwise.cpp
+std::span<const RewriteRule> composite_rules();       // normalise_composites.cpp
+
+}  // namespace argosy
