@@ -31,6 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--shape", help="likewise")
     parser.add_argument("--prefill", action="store_true", help="likewise")
     parser.add_argument("--dtype", default="auto", help="likewise; auto: the configuration's")
+    parser.add_argument("--option", action="append", default=[], help="likewise: an argument of export, --option=--opset=18")
     parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
     parser.add_argument("--json", action="store_true", help="the table as one JSON object")
     parser.add_argument("--progress", choices=("text", "json", "off"), default="text")
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     logging.disable_progress_bar()
     if options.twin is not None:
         request = TwinRequest(options.twin, options.engine or "pt2", options.task, options.shape, options.prefill,
-                              options.dtype, options.trust_remote_code, options.program)  # fmt: skip
+                              options.dtype, options.trust_remote_code, tuple(options.option), options.program)  # fmt: skip
         checked = check_twin(request, report)
     else:
         checked = check_export(options.export, options.against, engine=options.engine,

@@ -82,6 +82,8 @@ class TwinRequest:
     #: of the weights; "auto": the configuration's
     dtype: str = "auto"
     trust_remote_code: bool = False
+    #: further arguments of the export, such as ``--opset=18``
+    options: tuple[str, ...] = ()
     #: the command-line program that exports the twin
     program: str = "argosy"
 
@@ -254,7 +256,7 @@ def _save(twin: torch.nn.Module, folder: Path, request: TwinRequest) -> None:
 def _export(request: TwinRequest, folder: Path, dtype: str, output: Path) -> None:
     program = shutil.which(request.program) or request.program
     command = [program, "export", request.engine, "--check", "off", "--model", str(folder / "twin"), "--dtype", dtype,
-               "--capture", str(folder / "twin.capture"), "--plan", str(folder / "plan.json"), "-o", str(output)]  # fmt: skip
+               "--capture", str(folder / "twin.capture"), "--plan", str(folder / "plan.json"), "-o", str(output), *request.options]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except OSError as error:
