@@ -9,7 +9,7 @@ find_package(Threads REQUIRED)
 # protozero (ONNX files, in io) is header-only and ships no CMake package on Debian.
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)
 add_library(argosy_protozero INTERFACE)
-target_include_directories(argosy_protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
+target_include_directories(argosy_protozero SYSTEM INTERFACE $<BUILD_INTERFACE:${PROTOZERO_INCLUDE_DIR}>)
 
 if(ARGOSY_DEVELOPER_MODE)
   find_package(GTest REQUIRED)

@@ -1,13 +1,18 @@
 # One CMake target per layer. Options that every target of ours shares hang on argosy_options.
 add_library(argosy_options INTERFACE)
-target_include_directories(argosy_options INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+# Nothing of it concerns users of an installed library.
+target_include_directories(argosy_options INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 if(ARGOSY_DEVELOPER_MODE)
-  target_compile_options(argosy_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers)
+  target_compile_options(argosy_options INTERFACE
+    $<BUILD_INTERFACE:-Wall> $<BUILD_INTERFACE:-Wextra> $<BUILD_INTERFACE:-Wpedantic> $<BUILD_INTERFACE:-Wshadow>
+    $<BUILD_INTERFACE:-Wno-missing-field-initializers>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Errors with the compiler whose warnings we know. The last four are false alarms of GCC 12 inside the standard library
     # when it optimises.
     target_compile_options(argosy_options INTERFACE
-      -Werror -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds)
+      $<BUILD_INTERFACE:-Werror> $<BUILD_INTERFACE:-Wno-restrict> $<BUILD_INTERFACE:-Wno-maybe-uninitialized>
+      $<BUILD_INTERFACE:-Wno-stringop-overflow> $<BUILD_INTERFACE:-Wno-array-bounds>)
   endif()
 endif()
 if(ARGOSY_SANITIZE)

@@ -36,7 +36,7 @@ void add_inspect(CLI::App& app, InspectOptions& options) {
 void add_opt(CLI::App& app, OptOptions& options) {
   CLI::App* command = app.add_subcommand("opt", "Run named passes on a program");
   command->add_option("input", options.input, "IR text (.ir, or - for stdin), .pt2 or .capture");
-  command->add_option("-o,--output", options.output, "Where to: .ir or .pt2; - (default) is IR text on stdout");
+  command->add_option("-o,--output", options.output, "Where to: .ir, .pt2 or .onnx; - (default) is IR text on stdout");
   command->add_option("--passes", options.passes, "Names separated by commas; see --list-passes");
   command->add_flag("--list-passes", options.list_passes, "List the passes and stop");
   command->add_option("--print-ir-before", options.print_before, "Print the program to stderr before <pass>|all")

@@ -178,13 +178,14 @@ Status check_text(const Program& program) {
   return {};
 }
 
-Status write_result(const OptOptions& options, const InputProgram& input, Terminal& terminal) {
+Status write_result(const OptOptions& options, const InputProgram& input, Terminal& terminal,
+                    Diagnostics& diagnostics) {
   if (is_stdout(options)) {
     if (terminal.print(print(input.program))) return {};
     return fail(ErrorCode::kIo, "cannot write to stdout", "check where it leads to");
   }
   if (options.output.empty()) return {};
-  return write_program(options.output, input, terminal.progress_hook());
+  return write_program(options.output, input, terminal.progress_hook(), diagnostics);
 }
 
 int list_passes(Terminal& terminal) {
@@ -212,7 +213,7 @@ Status opt(const OptOptions& options, const Environment& environment, Terminal& 
     ARGOSY_TRY_STATUS(check_text(input.program));
     terminal.print_error(format("verified {} nodes; the text reads back as the same program\n", node_count));
   }
-  return write_result(options, input, terminal);
+  return write_result(options, input, terminal, diagnostics);
 }
 
 }  // namespace

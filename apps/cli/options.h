@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "driver/backends.h"
+#include "driver/backend_options.h"
 
 namespace argosy::cli {
 

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "driver/configured_dtype.h"
+#include "driver/export_onnx.h"
 #include "driver/export_pt2.h"
 
 namespace argosy {

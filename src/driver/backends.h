@@ -7,15 +7,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "driver/backend_options.h"
 #include "driver/export.h"
-#include "driver/export_onnx.h"
 
 namespace argosy {
-
-/// What backends can be asked for; each takes what concerns it.
-struct BackendOptions {
-  OnnxOptions onnx;
-};
 
 /// A format that programs are exported to. Another one is another row.
 struct Backend {

@@ -19,7 +19,7 @@ namespace argosy {
 
 struct ExportInput {
   std::filesystem::path capture;
-  const WeightPlan* plan = nullptr;        // not null
+  const WeightPlan* plan = nullptr;        // null: weights come by their names
   const Checkpoint* checkpoint = nullptr;  // not null; must outlive the export
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "backends/onnx/layout.h"
+#include "backends/onnx/lowering.h"
 #include "base/text.h"
 #include "driver/run_passes.h"
 #include "io/output.h"
@@ -25,13 +27,16 @@ void describe_as_input(onnx::Model& model, const onnx::Initializer& initializer)
 }
 
 void apply(const OnnxOptions& options, onnx::Model& model) {
-  if (options.export_params && !options.keep_initializers_as_inputs) return;
+  auto is_input_only = [&](const onnx::Initializer& each) {
+    if (!options.export_params) return is_weight(each);
+    return options.missing_weights_as_inputs && each.tensor->recipe().starts_with("shape_only(");
+  };
   for (const onnx::Initializer& each : model.initializers) {
-    if (!is_weight(each)) continue;
+    if (!is_input_only(each) && !(options.keep_initializers_as_inputs && is_weight(each))) continue;
     describe_as_input(model, each);
     model.graphs[0].inputs.push_back(each.value);
   }
-  if (!options.export_params) std::erase_if(model.initializers, is_weight);
+  std::erase_if(model.initializers, is_input_only);
 }
 
 Status check_opset(const OnnxOptions& options) {

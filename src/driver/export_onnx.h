@@ -4,21 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "backends/onnx/layout.h"
-#include "backends/onnx/lowering.h"
 #include "backends/onnx/writer.h"
 #include "base/result.h"
+#include "driver/backend_options.h"
 #include "driver/export.h"
 #include "ir/program.h"
 
 namespace argosy {
-
-struct OnnxOptions {
-  onnx::LoweringOptions lowering;
-  onnx::WeightsMode weights = onnx::WeightsMode::kCopy;
-  bool export_params = true;                 // false: weights become inputs, after the model's own
-  bool keep_initializers_as_inputs = false;  // weights are inputs too, which callers may leave out
-};
 
 /// The components of a program that comes from anywhere (a live module, an archive) as models in files
 /// "<component>.onnx". The program is verified first. Every op that cannot be translated is in `diagnostics`.

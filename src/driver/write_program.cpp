@@ -2,19 +2,21 @@
 
 #include "backends/pt2/writer.h"
 #include "base/text.h"
+#include "driver/export_onnx.h"
 #include "io/output.h"
 #include "ir/text.h"
 
 namespace argosy {
 namespace {
 
-enum class FileKind : uint8_t { kText, kPt2 };
+enum class FileKind : uint8_t { kText, kPt2, kOnnx };
 
 Result<FileKind> file_kind(const std::filesystem::path& path) {
   if (path.extension() == ".ir") return FileKind::kText;
   if (path.extension() == ".pt2") return FileKind::kPt2;
+  if (path.extension() == ".onnx") return FileKind::kOnnx;
   return fail(ErrorCode::kInvalidInput, format("no writer fits the name {}", path.string()),
-              "end the name in .ir (text) or .pt2 (an archive of torch.export)");
+              "end the name in .ir (text), .pt2 (an archive of torch.export) or .onnx");
 }
 
 Status write_archive(const std::filesystem::path& path, const InputProgram& input, const ProgressHook& progress) {
@@ -49,9 +51,15 @@ Status check_output(const std::filesystem::path& path) {
   return {};
 }
 
-Status write_program(const std::filesystem::path& path, const InputProgram& input, const ProgressHook& progress) {
+Status write_program(const std::filesystem::path& path, const InputProgram& input, const ProgressHook& progress,
+                     Diagnostics& diagnostics) {
   ARGOSY_TRY(FileKind kind, file_kind(path));
-  return kind == FileKind::kText ? write_text(path, print(input.program)) : write_archive(path, input, progress);
+  if (kind == FileKind::kText) return write_text(path, print(input.program));
+  if (kind == FileKind::kPt2) return write_archive(path, input, progress);
+  OnnxOptions options;
+  options.missing_weights_as_inputs = true;
+  ARGOSY_TRY(std::string bytes, onnx_model_bytes(input.program, options, diagnostics));
+  return write_text(path, bytes);
 }
 
 }  // namespace argosy

@@ -9,16 +9,10 @@
 
 #include "backends/onnx/document.h"
 #include "backends/onnx/encode.h"
+#include "backends/onnx/options.h"
 #include "base/result.h"
 
 namespace argosy::onnx {
-
-/// Where weights that are not small go.
-enum class WeightsMode : uint8_t {
-  kCopy,   // into one data file beside the models
-  kLink,   // what lies unchanged in a checkpoint's file stays there, linked into the bundle; the rest as kCopy
-  kEmbed,  // into the models
-};
 
 struct LayoutOptions {
   WeightsMode weights = WeightsMode::kCopy;

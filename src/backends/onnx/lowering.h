@@ -1,18 +1,12 @@
 #pragma once
 
 #include "backends/onnx/document.h"
+#include "backends/onnx/options.h"
 #include "base/result.h"
 #include "ir/program.h"
 #include "passes/pipeline.h"
 
 namespace argosy::onnx {
-
-inline constexpr int kMinOpset = 18, kMaxOpset = 24, kDefaultOpset = 22;
-
-struct LoweringOptions {
-  int opset = kDefaultOpset;
-  bool optimize = true;
-};
 
 /// What a program goes through before it is translated: made functional, no-ops dropped, taken apart as far as the
 /// translations need it.

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "argosy/export_options.h"
+#include "base/result.h"
+
+/// Between the public classes and the library, whose names they share: neither side sees the other's.
+namespace argosy::api {
+
+struct OpenCapture {
+  std::filesystem::path path;
+  std::string model_class;
+  std::vector<std::string> components;
+};
+struct OpenCheckpoint;
+
+Result<std::shared_ptr<const OpenCapture>> open_capture(const std::filesystem::path& path);
+Result<std::shared_ptr<const OpenCheckpoint>> open_checkpoint(const std::filesystem::path& path);
+size_t tensor_count(const OpenCheckpoint& checkpoint);
+uint64_t total_bytes(const OpenCheckpoint& checkpoint);
+/// Problems beyond the first are part of the error's message.
+Result<ExportedBundle> export_onnx(const OpenCapture& capture, const OpenCheckpoint& checkpoint,
+                                   const OnnxExportOptions& options);
+
+}  // namespace argosy::api

@@ -1,0 +1,49 @@
+"""The C++ interface as users have it: an install tree, find_package, and the example built against it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import onnx
+import pytest
+from cli_tool import REPOSITORY
+from exporter_tool import PROGRAM, Exporter, make_exporter, save_twins
+
+BUILD = PROGRAM.parents[2]
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cpp")
+    install = ["cmake", "--install", BUILD, "--prefix", folder / "prefix", "--component", "development"]
+    configure = ["cmake", "-S", REPOSITORY / "examples/cpp", "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={folder}/prefix"]
+    for command in (install, configure, ["cmake", "--build", folder / "build"]):
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "build/export_onnx"
+
+
+def run(example: Path, *arguments: Path, code: int = 0) -> tuple[str, str]:
+    done = subprocess.run([example, *arguments], capture_output=True, text=True)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+def test_the_example_exports_what_the_command_does(example: Path, tmp_path: Path) -> None:
+    exporter: Exporter = make_exporter(tmp_path, "onnx")
+    model = save_twins(tmp_path / "twins", "llama") / "llama"
+    capture = tmp_path / "llama.capture"
+    exporter.run("capture", "--model", model, "-o", capture)
+    told, _ = run(example, capture, model, tmp_path / "by_api")
+    assert "LlamaForCausalLM" in told and "decode.onnx" in told
+    exporter.export(model, tmp_path / "by_command", "--capture", capture)
+    found, expected = (onnx.load(tmp_path / name / "decode.onnx") for name in ("by_api", "by_command"))
+    assert found.graph == expected.graph
+    _, said = run(example, capture, tmp_path, tmp_path / "other", code=1)
+    assert "error[" in said and "hint" in said
+    assert not (tmp_path / "other").exists()
+
+
+def test_it_says_how_it_is_used(example: Path) -> None:
+    assert "usage" in run(example, code=2)[1]
