@@ -1,4 +1,4 @@
-"""The published uses of DynamoExporter run with only the import changed, against models that come from a Hub."""
+"""The published uses of DynamoExporter and OnnxExporter run with only the import changed, against models that come from a Hub."""
 
 from __future__ import annotations
 
@@ -47,15 +47,17 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
         yield server
 
 
-def run_examples(hub: HubServer, home: Path, *names: str) -> dict:
-    script = Path(__file__).with_name("examples.py")
+def run_examples(hub: HubServer, home: Path, *names: str, script: str = "examples.py") -> dict:
+    path = Path(__file__).with_name(script)
     environment = {
         **os.environ,
         **hub.environment(home),
         "EXAMPLE_PICTURE": hub.url + PICTURE,
         "PYTHONPATH": str(Path(argosy.__file__).parents[1]),
     }
-    done = subprocess.run([sys.executable, str(script), *names], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, str(path), *names], capture_output=True, text=True, env=environment, cwd=home
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -75,3 +77,20 @@ def test_multimodal_generation(hub: HubServer, tmp_path: Path) -> None:
     assert results["components"] == dict.fromkeys(names, "ExportedProgram") and results["loop"] == names
     assert results["difference"] < 1e-4
     assert any(asked.path == PICTURE for asked in hub.log)
+
+
+def test_onnx_quick_start_and_dynamic_shapes(hub: HubServer, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="it runs the models")
+    results = run_examples(hub, tmp_path, "quick_start", "dynamic_shapes", script="onnx_examples.py")
+    assert results["quick_start"]["program"] == "ONNXProgram" and results["quick_start"]["difference"] < 1e-4
+    assert results["dynamic_shapes"]["dims"] == {"input_ids": ["batch", "seq"], "attention_mask": ["batch", "seq"]}
+    assert results["dynamic_shapes"]["difference"] < 1e-4
+
+
+def test_onnx_multimodal_generation(hub: HubServer, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="it runs the models")
+    pytest.importorskip("PIL", reason="the processor reads pictures with it")
+    results = run_examples(hub, tmp_path, "multimodal", script="onnx_examples.py")["multimodal"]
+    names = ["image_encoder", "language_model", "lm_head", "decode"]
+    assert results["components"] == dict.fromkeys(names, "ONNXProgram")
+    assert max(results["differences"].values()) < 1e-4
