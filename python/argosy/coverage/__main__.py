@@ -14,6 +14,7 @@ from typing import Any
 
 from ..check.engines import ENGINES
 from ..errors import ExportError
+from .component_report import write_component_report
 from .export_report import write_export_report
 from .families import read_families
 from .processes import Job, Limits, run_jobs
@@ -57,7 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run(options: argparse.Namespace) -> int:
     families = read_families(options.families, options.only)
-    versions = {name: importlib.metadata.version(name) for name in ("torch", "transformers")}
+    names = ("torch", "transformers", *(("onnxruntime",) if options.command == "onnx" else ()))
+    versions = {name: importlib.metadata.version(name) for name in names}
     options.work.mkdir(parents=True, exist_ok=True)
     journal = options.work / f"{options.command}.jsonl"
     results = _read_journal(journal, versions) if options.resume else {}
@@ -97,9 +99,11 @@ def run(options: argparse.Namespace) -> int:
     report = options.output / f"{options.command}.md"
     if options.command == "capture":
         write_report(families, results, versions, options.output)
+    elif options.command in PEERS:
+        write_component_report(options.command, families, results, versions, options.output)
     else:
         write_export_report(options.command, families, results, versions, options.output)
-    good = sum(results.get((family.name, tools[0]), {}).get("status") == "ok" for family in families)
+    good = sum(results.get((family.name, tools[0]), {}).get("status") == "ok" for family in families) if tools else 0
     print(f"{good} of {len(families)} families {'captured' if options.command == 'capture' else 'exported'}: {report}")
     return 0
 

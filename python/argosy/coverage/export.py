@@ -12,16 +12,34 @@ from ..check.rows import Row
 from .worker import Report
 
 
-def run(config: Any, engine: str, program: str, report: Report) -> None:
-    """`config` is the family's own; the check shrinks it."""
+#: The step of a check that begins when everything is captured.
+_CAPTURED = "exporting the twin"
+
+
+def run(config: Any, twin: Any, engine: str, program: str, report: Report) -> None:
+    """`config` is the family's own; the check shrinks it, to a twin such as `twin`."""
+    from ..capture.components import find_components
+
+    report.step("find components")
+    report.update(expected=[component.name for component in find_components(twin)])
+
+    def step(name: str) -> None:
+        if name == _CAPTURED:
+            report.update(captured=True)
+        report.step(name)
+
     with tempfile.TemporaryDirectory() as folder:
         config.to_json_file(Path(folder) / "config.json", use_diff=False)
-        checked = check_twin(TwinRequest(Path(folder), engine, program=program), report.step)
+        checked = check_twin(TwinRequest(Path(folder), engine, program=program), step)
     components: dict[str, dict[str, Any]] = {}
     for row in checked.rows:
-        part = components.setdefault(row.component, {"calls": 0, "right": 0, "max_abs": 0.0})
+        part = components.setdefault(
+            row.component, {"calls": 0, "right": 0, "edges": 0, "edges_right": 0, "max_abs": 0.0}
+        )
         part["calls"] += row.ok is not None
         part["right"] += row.ok is True
+        part["edges"] += row.ok is not None and row.origin in ("edge", "open")
+        part["edges_right"] += row.ok is True and row.origin == "edge"
         if row.difference is not None and not row.difference.error:
             part["max_abs"] = max(part["max_abs"], row.difference.abs)
     for part in components.values():

@@ -98,7 +98,7 @@ def work(tool: str, model_type: str, path: Path, program: str = "") -> None:
         else:
             from .export import run as run_export
 
-            run_export(CONFIG_MAPPING[model_type](), tool, program, report)
+            run_export(CONFIG_MAPPING[model_type](), twin, tool, program, report)
     except BaseException as error:
         traceback.print_exc()
         report.finish("failed", f"{report.values.get('step', 'start')}: {first_line(error)}")

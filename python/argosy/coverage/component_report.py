@@ -1,0 +1,147 @@
+"""The report of exports that were run in an engine, component by component, beside a peer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .families import KINDS, Family
+from .report import Results, reasons, table
+
+
+def write_component_report(
+    engine: str, families: list[Family], results: Results, versions: dict[str, str], folder: Path
+) -> None:
+    rows = [
+        {"family": family.name, "model_type": family.model_type, "kind": family.kind,
+         "ours": results.get((family.name, engine), {"status": "not run"}),
+         "peer": results.get((family.name, f"{engine}_peer"), {"status": "not run"})}
+        for family in families
+    ]  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    document = {"engine": engine, "versions": versions, "summary": summary(rows), "families": rows}
+    (folder / f"{engine}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / f"{engine}.md").write_text(render(document), encoding="utf-8")
+
+
+def ours_right(outcome: dict[str, Any]) -> dict[str, bool]:
+    """Each component of a twin that runs eagerly, and whether it is right at all edge shapes. What was not reached is not."""
+    parts = outcome.get("components", {})
+    names = outcome.get("expected") or list(parts) or (["model"] if outcome.get("twin") else [])
+    return {
+        name: name in parts and 0 < parts[name]["edges"] == parts[name]["edges_right"] for name in names
+    }
+
+
+def peer_right(outcome: dict[str, Any], where: str = "") -> dict[str, bool]:
+    """Each component that the peer takes apart, and whether it is right at all shapes, or at one."""
+    parts = outcome.get("components") or ({"model": {"status": "failed"}} if outcome.get("twin") else {})
+    if where:
+        return {name: bool(part.get("calls", {}).get(where)) for name, part in parts.items()}
+    return {name: part["status"] == "ok" for name, part in parts.items()}
+
+
+def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    kinds = [kind for kind in (*KINDS, "other") if any(row["kind"] == kind for row in rows)]
+    return [_count(kind, [row for row in rows if row["kind"] == kind]) for kind in kinds] + [_count("total", rows)]
+
+
+def _count(kind: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    ours = [right for row in rows for right in ours_right(row["ours"]).values()]
+    captured = [right for row in rows if row["ours"].get("captured") for right in ours_right(row["ours"]).values()]
+    peer = [right for row in rows for right in peer_right(row["peer"]).values()]
+    traced = [right for row in rows for right in peer_right(row["peer"], "traced").values()]
+    both = [row for row in rows if "not run" not in (row["ours"]["status"], row["peer"]["status"])]
+    return {
+        "kind": kind,
+        "families": len(rows),
+        "components": len(ours),
+        "captured": len(captured),
+        "right": sum(ours),
+        "right_of_captured": sum(captured),
+        "peer_families": sum(row["peer"]["status"] != "not run" for row in rows),
+        "peer_components": len(peer),
+        "peer_right": sum(peer),
+        "peer_traced": sum(traced),
+        "families_right": sum(row["ours"]["status"] != "not run" and all(ours_right(row["ours"]).values()) for row in rows),
+        "both": len(both),
+        "both_ours": sum(all(ours_right(row["ours"]).values()) for row in both),
+        "both_peer": sum(all(peer_right(row["peer"]).values()) for row in both),
+    }
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} ({100 * part / whole:.1f} %)" if whole else "0"
+
+
+def render(document: dict[str, Any]) -> str:
+    engine, rows = document["engine"], document["families"]
+    versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
+    lines = [
+        f"# Exports to {engine}, family by family",
+        "",
+        f"Written by `python -m argosy.coverage {engine}` with {versions}; not edited by hand.",
+        "",
+        "Each family stands for its default configuration, shrunk to a twin with random weights, which `argosy export`"
+        f" exported with all its components. A component is *right* if, in a process that has {engine}'s engine and neither"
+        " transformers nor argosy, every call at the edge shapes (batch 1 and 3, one token and many, no past and a long one,"
+        " left padding, other media, both sides of windows, chunks and rotary limits) gave what the eager model gives, up to"
+        " 1e-4 of the output's scale. *ok* also means calls as `generate` makes them, and greedy tokens one by one."
+        " *Components* counts those of all twins that run eagerly, *captured* those that came as far as the export.",
+        "",
+        "The *peer* is `transformers.exporters.OnnxExporter` with `dynamic=True` on the same twins, in the components that it"
+        " takes models apart into (a prompt and a step count as two), run in ONNX Runtime at three shapes: the traced one,"
+        " another one, and one short row; held to the same tolerance.",
+        "",
+    ]
+    lines += table(
+        ("kind", "families", "components", "right", "captured", "right of captured", "peer components", "peer right",
+         "peer right at the traced shape"),
+        (
+            [
+                c["kind"], c["families"], c["components"], _share(c["right"], c["components"]), c["captured"],
+                _share(c["right_of_captured"], c["captured"]), c["peer_components"],
+                _share(c["peer_right"], c["peer_components"]), _share(c["peer_traced"], c["peer_components"]),
+            ]
+            for c in document["summary"]
+        ),
+    )  # fmt: skip
+    lines += ["", "Families of which all components are right, among those that both were run on:", ""]
+    lines += table(
+        ("kind", "families", "ours", "peer"),
+        ([c["kind"], c["both"], _share(c["both_ours"], c["both"]), _share(c["both_peer"], c["both"])] for c in document["summary"]),
+    )
+    lines += ["", "## Families", ""]
+    lines += table(
+        ("family", "class", "kind", "ours", "right", "calls right", "greedy tokens", "max abs", "CPU s", "peer",
+         "peer right", "peer CPU s"),
+        (_cells(row) for row in rows),
+    )  # fmt: skip
+    lines += ["", "## What did not work", "", *(list(reasons(rows, "ours")) or ["Nothing."])]
+    if peer := list(reasons(rows, "peer")):
+        lines += ["", "## What did not work in the peer", "", *peer]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(row: dict[str, Any]) -> list[Any]:
+    ours, peer = row["ours"], row["peer"]
+    parts = ours.get("components", {})
+    largest = [part["max_abs"] for part in parts.values()]
+    tokens = ours.get("tokens") or [0, 0]
+    calls = [sum(part[key] for part in parts.values()) for key in ("right", "calls")]
+    right, peers = ours_right(ours), peer_right(peer)
+    return [
+        row["family"],
+        ours.get("class") or peer.get("class", ""),
+        row["kind"],
+        ours["status"],
+        ", ".join(f"{name}{'' if good else ' (no)'}" for name, good in right.items()),
+        f"{calls[0]} of {calls[1]}" if parts else "",
+        f"{tokens[0]} of {tokens[1]}" if tokens[1] else "",
+        f"{max(largest):.1e}" if largest and None not in largest else "",
+        ours.get("cpu_seconds", ""),
+        peer["status"],
+        f"{sum(peers.values())} of {len(peers)}" if peers else "",
+        peer.get("cpu_seconds", ""),
+    ]
