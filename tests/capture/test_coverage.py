@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from argosy import ExportError
-from argosy.coverage.families import KINDS, read_families
+from argosy.coverage.component_report import write_component_report
+from argosy.coverage.families import KINDS, Family, read_families
 from argosy.coverage.report import write_report
 from captured import run_python
 
@@ -100,3 +102,23 @@ def test_command(tmp_path):
         file.write('{"family": "vit", "to')
     assert run_python(*command, "--resume").startswith("1 of 1 families captured")
     assert json.loads((tmp_path / "out/capture.json").read_text()) == document
+
+
+def test_report_by_components(tmp_path: Path) -> None:
+    part = {"calls": 9, "right": 9, "edges": 7, "edges_right": 7, "max_abs": 1e-6}
+    wrong = {**part, "right": 8, "edges_right": 6}
+    results = {
+        ("t5", "onnx"): {"status": "wrong", "reason": "decoder | off", "twin": True, "captured": True,
+                         "expected": ["encoder", "decoder"], "components": {"encoder": part, "decoder": wrong}},
+        ("vit", "onnx"): {"status": "failed", "reason": "tracing model: no", "twin": True, "expected": ["model"]},
+        ("t5", "onnx_peer"): {"status": "wrong", "twin": True, "components": {
+            "prefill": {"status": "ok", "calls": {"traced": True, "other": True}},
+            "decode": {"status": "wrong", "calls": {"traced": True, "other": False}}}},
+    }  # fmt: skip
+    families = [Family("t5", "t5", "seq2seq"), Family("vit", "vit", "vision")]
+    write_component_report("onnx", families, results, {"torch": "2.13"}, tmp_path)
+    total = json.loads((tmp_path / "onnx.json").read_text())["summary"][-1]
+    assert (total["components"], total["right"], total["captured"], total["right_of_captured"]) == (3, 1, 2, 1)
+    assert (total["peer_components"], total["peer_right"], total["peer_traced"], total["both"]) == (2, 1, 2, 1)
+    text = (tmp_path / "onnx.md").read_text()
+    assert "encoder, decoder (no)" in text and "**vit** (failed): tracing model: no" in text
