@@ -26,7 +26,9 @@ class Match {
   const OpSchema& schema() const { return schema_; }
 
   size_t output_count() const { return node_.outputs.size(); }
-  /// The type of an output, with the strides of a new tensor.
+  /// The type of the first output, which may be a number.
+  ValueType result_type() const { return emit.graph()[node_.outputs[0]].type; }
+  /// The type of a tensor among the outputs, with the strides of a new one.
   TensorType result(size_t index = 0) const;
 
   /// Puts values in the place of the node's outputs, and removes it. True, for rules to return.

@@ -21,8 +21,8 @@ namespace argosy {
 ///                   div.Scalar_mode with a mode, pow.*, maximum, minimum, clamp.default, clamp.Tensor, neg, abs
 ///   comparison      eq, ne, lt, le, gt, ge (.Tensor and .Scalar)
 ///   logic           bitwise_and, bitwise_or, bitwise_xor (.Tensor and .Scalar), bitwise_not
-///   reductions      sum.dim_IntList, mean.dim, sum.default, … as they were; variances only over a number of elements
-///                   that is not known, with a correction
+///   reductions      sum.dim_IntList, mean.dim, sum.default, … as they were; std, var, std_mean, var_mean only
+///                   as .correction, over a number of elements that is not known
 ///   padding         constant_pad_nd.default; pad.default of other modes; convolutions with padding as numbers
 ///   order           sort.default, sort.stable, topk.default
 ///

@@ -15,6 +15,24 @@ struct Reduction {
   Argument correction = int64_t{1};
 };
 
+struct VarianceRow {
+  std::string_view prefix;
+  std::string_view schema;
+};
+
+constexpr VarianceRow kVariances[] = {
+    {"aten.std.",
+     "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
+    {"aten.std_mean.",
+     "aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+     "(Tensor, Tensor)"},
+    {"aten.var.",
+     "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
+    {"aten.var_mean.",
+     "aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+     "(Tensor, Tensor)"},
+};
+
 std::optional<Reduction> reduction_of(const Match& match, size_t rank) {
   Reduction reduction;
   if (match.has("dim") && !match["dim"].is<None>()) {
@@ -43,6 +61,24 @@ std::optional<Reduction> reduction_of(const Match& match, size_t rank) {
   return reduction;
 }
 
+/// A variance over a number of elements that is not known stays whole, in the most general form.
+Result<bool> normalise_variance(Match& match, const Reduction& reduction) {
+  std::string_view name = match.schema().name;
+  if (name.ends_with(".correction")) return false;
+  std::vector<TensorType> types;
+  for (size_t i = 0; i < match.output_count(); ++i) types.push_back(match.result(i));
+  const VarianceRow* row =
+      std::ranges::find_if(kVariances, [&](const VarianceRow& each) { return name.starts_with(each.prefix); });
+  if (row == std::end(kVariances)) return false;
+  ARGOSY_TRY(std::vector<ValueId> results, match.emit.several(row->schema,
+                                                              {{"self", match.tensor("self")},
+                                                               {"dim", to_list(reduction.dims)},
+                                                               {"correction", reduction.correction},
+                                                               {"keepdim", reduction.keeps_dims}},
+                                                              types));
+  return match.replace(results);
+}
+
 /// The mean of squared distances to the mean, with what was asked for in the place of the number of elements.
 Result<bool> decompose_variance(RuleContext& context, const RewriteRule&) {
   Match match(context);
@@ -60,7 +96,9 @@ Result<bool> decompose_variance(RuleContext& context, const RewriteRule&) {
   const double* real = reduction->correction.get_if<double>();
   const int64_t* whole = reduction->correction.get_if<int64_t>();
   std::optional<int64_t> elements = count.as_integer();
-  if ((real == nullptr && whole == nullptr) || (!elements && (whole == nullptr || *whole != 0))) return false;
+  if ((real == nullptr && whole == nullptr) || (!elements && (whole == nullptr || *whole != 0))) {
+    return normalise_variance(match, *reduction);
+  }
   double correction = real != nullptr ? *real : static_cast<double>(*whole);
 
   IntList dims = to_list(reduction->dims);

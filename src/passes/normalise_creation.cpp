@@ -1,4 +1,5 @@
 #include "passes/aten_schemas.h"
+#include "passes/in_place_ops.h"
 #include "passes/match.h"
 #include "passes/normalise_families.h"
 
@@ -28,6 +29,16 @@ Result<bool> fill_value(RuleContext& context, const RewriteRule&) {
   Match match(context);
   return fill(context, match[match.has("s") ? "s" : "fill_value"]);
 }
+
+/// copy and fill of decomposed graphs: another tensor, in the dtype and shape of the one that it replaces.
+Result<bool> replace_whole(RuleContext& context, const RewriteRule&) {
+  Match match(context);
+  ARGOSY_TRY(ValueId result,
+             emit_as(match.emit, match.tensor(match.has("src") ? "src" : "value"), match.tensor("self")));
+  return match.replace(result);
+}
+
+Result<bool> fill_scalar(RuleContext& context, const RewriteRule&) { return fill(context, Match(context)["value"]); }
 
 Result<bool> normalise_full(RuleContext& context, const RewriteRule& rule) {
   return Match(context)["dtype"].is<DType>() ? Result<bool>(false) : fill_value(context, rule);
@@ -90,6 +101,10 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.full_like.default", .name = "normalise-fill", .apply = fill_value},
     {.op = "aten.new_full.default", .name = "normalise-fill", .apply = fill_value},
     {.op = "aten.scalar_tensor.default", .name = "normalise-fill", .apply = fill_value},
+    {.op = "aten.copy.default", .name = "normalise-fill", .apply = replace_whole},
+    {.op = "aten.fill.Scalar", .name = "normalise-fill", .apply = fill_scalar},
+    {.op = "aten.fill.Tensor", .name = "normalise-fill", .apply = replace_whole},
+    {.op = "aten.zero.default", .name = "normalise-fill", .apply = fill_zeros},
     {.op = "aten.arange.default", .name = "normalise-arange", .apply = normalise_arange},
     {.op = "aten.arange.start", .name = "normalise-arange", .apply = normalise_arange},
     {.op = "aten.arange.start_step", .name = "normalise-arange", .apply = normalise_arange},

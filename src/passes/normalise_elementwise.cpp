@@ -15,6 +15,7 @@ constexpr Synonym kSynonyms[] = {
     {"aten.__xor__.Tensor", "aten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"},
     {"aten._is_all_true.default", "aten::all(Tensor self) -> Tensor"},
     {"aten._is_any_true.default", "aten::any(Tensor self) -> Tensor"},
+    {"aten._local_scalar_dense.default", "aten::item(Tensor self) -> Scalar"},
     {"aten.absolute.default", "aten::abs(Tensor self) -> Tensor"},
     {"aten.arccos.default", "aten::acos(Tensor self) -> Tensor"},
     {"aten.arccosh.default", "aten::acosh(Tensor self) -> Tensor"},
@@ -216,7 +217,7 @@ constexpr RewriteRule kRules[] = {
 Result<bool> rename_op(RuleContext& context, const RewriteRule& rule) {
   Match match(context);
   const auto& synonym = *static_cast<const Synonym*>(rule.user_data);
-  ARGOSY_TRY(ValueId result, match.emit.positional(synonym.schema, match.arguments(), match.result()));
+  ARGOSY_TRY(ValueId result, match.emit.positional(synonym.schema, match.arguments(), match.result_type()));
   return match.replace(result);
 }
 

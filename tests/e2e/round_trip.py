@@ -36,6 +36,7 @@ class Row:
 class RoundTrip:
     archives: Path
     written: Path
+    passes: str = ""  # that `argosy opt` runs, names separated by commas
     rows: dict[str, Row] = field(default_factory=dict)
 
     def run(self, kinds: dict[str, str]) -> None:
@@ -69,7 +70,9 @@ class RoundTrip:
         archive, back = self.archives / f"{row.name}.pt2", self.written / f"{row.name}.back.pt2"
         ops = count_ops(read_program(archive))
         row.nodes, row.ops = ops.total(), len(ops)
-        command = [str(find_program()), "opt", str(archive), "--check-text", "-o", str(back)]
+        command = [str(find_program()), "opt", str(archive), "--check-text", "--verify-each", "-o", str(back)]
+        if self.passes:
+            command.append(f"--passes={self.passes}")
         try:
             done = subprocess.run(
                 command,
