@@ -1,14 +1,26 @@
 #include "backends/onnx/lowering.h"
 
+#include <array>
+#include <memory>
+
 #include "passes/compact_ids.h"
-#include "passes/decompose_custom_ops.h"
+#include "passes/decompose_complex.h"
+#include "passes/decomposition_families.h"
 #include "passes/eliminate_dead_code.h"
+#include "passes/functionalise.h"
+#include "passes/normalise.h"
+#include "passes/rewrite_rules.h"
 
 namespace argosy::onnx {
 
 Pipeline onnx_pipeline(const LoweringOptions&) {
   Pipeline pipeline;
-  pipeline.add(decompose_custom_ops());
+  // Grouped products of experts are kept: they have a translation.
+  std::array families = {attention_decompositions()};
+  pipeline.add(apply_rules("decompose-attention", std::make_shared<RuleTable>(families)));
+  pipeline.add(functionalise());
+  pipeline.add(normalise());
+  pipeline.add(decompose_complex());
   pipeline.add(eliminate_dead_code());
   pipeline.add(compact_ids());
   return pipeline;
