@@ -369,6 +369,20 @@ class ComplexRewriter {
   Result<ValueId> along_dim(Match& match) { return with_dim(match, 0); }
   Result<ValueId> unsqueeze(Match& match) { return with_dim(match, 1); }
 
+  /// Sums and means; over all dims if none are named.
+  Result<ValueId> reduce(Match& match) {
+    std::vector<Argument> arguments = with_front_dims(match, 0);
+    uint32_t index = match.schema().find_argument("dim").value();
+    auto* dims = arguments[index].get_if<IntList>();
+    if (dims == nullptr || dims->empty()) {
+      IntList all;
+      for (size_t i = 0; i < first_rank(match); ++i) all.emplace_back(static_cast<int64_t>(i));
+      arguments[index] = std::move(all);
+    }
+    if (!match["dtype"].is<None>()) return refuse("a sum in another dtype");
+    return same_op(match, std::move(arguments));
+  }
+
   Result<ValueId> size(Match& match) {
     auto dim = wrap_dim(match.integer("dim").value_or(0), first_rank(match)).value_or(0);
     return match.emit.positional(match.schema().text,
@@ -399,7 +413,7 @@ class ComplexRewriter {
     return same_op(match, std::move(arguments));
   }
 
-  static const std::array<Row, 35> kRows;
+  static const std::array<Row, 37> kRows;
 
   Program& program_;
   Component& component_;
@@ -410,7 +424,7 @@ class ComplexRewriter {
 };
 
 // In alphabetical order.
-const std::array<ComplexRewriter::Row, 35> ComplexRewriter::kRows = {{
+const std::array<ComplexRewriter::Row, 37> ComplexRewriter::kRows = {{
     {"aten._conj.default", &ComplexRewriter::conjugate},
     {"aten.abs.default", &ComplexRewriter::absolute},
     {"aten.add.Tensor", &ComplexRewriter::elementwise},
@@ -426,6 +440,7 @@ const std::array<ComplexRewriter::Row, 35> ComplexRewriter::kRows = {{
     {"aten.imag.default", &ComplexRewriter::imaginary},
     {"aten.index.Tensor", &ComplexRewriter::elementwise},
     {"aten.index_select.default", &ComplexRewriter::along_dim},
+    {"aten.mean.dim", &ComplexRewriter::reduce},
     {"aten.mul.Scalar", &ComplexRewriter::scale},
     {"aten.mul.Tensor", &ComplexRewriter::multiply},
     {"aten.neg.default", &ComplexRewriter::elementwise},
@@ -440,6 +455,7 @@ const std::array<ComplexRewriter::Row, 35> ComplexRewriter::kRows = {{
     {"aten.split_with_sizes.default", &ComplexRewriter::split},
     {"aten.squeeze.dims", &ComplexRewriter::along_dim},
     {"aten.sub.Tensor", &ComplexRewriter::elementwise},
+    {"aten.sum.dim_IntList", &ComplexRewriter::reduce},
     {"aten.sym_size.int", &ComplexRewriter::size},
     {"aten.to.dtype", &ComplexRewriter::cast},
     {"aten.unsqueeze.default", &ComplexRewriter::unsqueeze},

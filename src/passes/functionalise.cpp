@@ -23,6 +23,11 @@ using Kind = InPlaceOp::Kind;
 // a model.
 constexpr size_t kMaxRemade = 1'000'000;
 
+/// Whether what is in a tensor changes.
+bool writes(Kind kind) {
+  return kind == Kind::kFunctional || kind == Kind::kCopy || kind == Kind::kFill || kind == Kind::kDiagonal;
+}
+
 /// Ops by id, looked up once.
 class InPlaceOps {
  public:
@@ -119,7 +124,7 @@ class Functionaliser {
   void find_written() {
     for (NodeId node : old_.nodes()) {
       Kind kind = ops_[old_[node].op].kind;
-      if (kind != Kind::kFunctional && kind != Kind::kCopy && kind != Kind::kFill) continue;
+      if (!writes(kind)) continue;
       if (const ValueId* self = old_[node].arguments[0].get_if<ValueId>()) version_of(*self) = 0;
     }
   }

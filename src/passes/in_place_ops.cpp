@@ -1,6 +1,7 @@
 #include "passes/in_place_ops.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "base/text.h"
@@ -10,6 +11,10 @@
 namespace argosy {
 namespace {
 
+constexpr std::string_view kEye =
+    "aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+    "pin_memory=None) -> Tensor";
+constexpr std::string_view kMaskedFill = "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor";
 constexpr std::string_view kFullLike =
     "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor";
@@ -35,7 +40,7 @@ constexpr Row kRows[] = {
      "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"},
     {"feature_dropout_", Kind::kFunctional, "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor"},
     {"fill_", Kind::kFill, ""},
-    {"fill_diagonal_", Kind::kRefused, ""},
+    {"fill_diagonal_", Kind::kDiagonal, ""},
     {"float_power_", Kind::kRefused, ""},
     {"floor_divide_.Tensor", Kind::kFunctional, "aten::floor_divide(Tensor self, Tensor other) -> Tensor"},
     {"ldexp_", Kind::kRefused, ""},
@@ -134,6 +139,23 @@ Result<ValueId> emit_functional(Emitter& emit, const InPlaceOp& op, std::span<co
   return emit_cast(emit, result, own);
 }
 
+Result<ValueId> emit_diagonal(Emitter& emit, std::span<const Argument> arguments) {
+  ValueId self = std::get<ValueId>(arguments[0].variant());
+  TensorType type = emit.type(self);
+  if (type.shape.size() != 2 || arguments[2] != Argument(false)) {
+    return fail(ErrorCode::kUnsupportedFeature, "a diagonal that is filled in anything but a matrix, or wraps around");
+  }
+  type.strides.clear();
+  std::array<Argument, 2> sizes;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    ARGOSY_TRY(IntItem size, emit.size(self, static_cast<int64_t>(i)));
+    sizes[i] = std::visit([](auto item) { return Argument(item); }, size);
+  }
+  ARGOSY_TRY(ValueId mask, emit(kEye, {{"n", sizes[0]}, {"m", sizes[1]}, {"dtype", DType::kBool}},
+                                TensorType{DType::kBool, type.shape, {}}));
+  return emit(kMaskedFill, {{"self", self}, {"mask", mask}, {"value", arguments[1]}}, std::move(type));
+}
+
 }  // namespace
 
 InPlaceOp in_place_op(const OpSchema& schema) {
@@ -172,6 +194,7 @@ Result<ValueId> emit_written(Emitter& emit, const InPlaceOp& op, std::span<const
   ValueId self = std::get<ValueId>(arguments[0].variant());
   if (op.kind == Kind::kFunctional) return emit_functional(emit, op, arguments);
   if (op.kind == Kind::kCopy) return emit_as(emit, std::get<ValueId>(arguments[1].variant()), self);
+  if (op.kind == Kind::kDiagonal) return emit_diagonal(emit, arguments);
   Argument number = arguments.size() > 1 ? arguments[1] : Argument(int64_t{0});
   const ValueId* value = number.get_if<ValueId>();
   if (value != nullptr && emit.graph()[*value].tensor() != nullptr) return emit_as(emit, *value, self);

@@ -15,6 +15,7 @@ struct InPlaceOp {
     kFunctional,  // `schema` computes what is written
     kCopy,        // what is written is another tensor, cast and broadcast
     kFill,        // … a number everywhere
+    kDiagonal,    // … a number on the diagonal of a matrix
     kIdentity,    // writes nothing after all
     kView,        // changes the shape of its argument: `schema` is a view
     kRefused,     // there is no such op

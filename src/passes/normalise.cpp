@@ -7,9 +7,9 @@
 namespace argosy {
 
 Pass normalise() {
-  const std::array<std::span<const RewriteRule>, 7> families = {
-      no_op_rules(),       shape_rules(),          joining_rules(),  creation_rules(),
-      elementwise_rules(), elementwise_synonyms(), composite_rules()};
+  const std::array families = {no_op_rules(),     shape_rules(),       joining_rules(),
+                               creation_rules(),  elementwise_rules(), elementwise_synonyms(),
+                               composite_rules(), diagonal_rules(),    random_rules()};
   return apply_rules("normalise", std::make_shared<const RuleTable>(families));
 }
 

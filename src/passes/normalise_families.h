@@ -32,5 +32,7 @@ std::span<const RewriteRule> creation_rules();        // normalise_creation.cpp
 std::span<const RewriteRule> elementwise_rules();     // normalise_elementwise.cpp
 std::span<const RewriteRule> elementwise_synonyms();  // normalise_elementwise.cpp
 std::span<const RewriteRule> composite_rules();       // normalise_composites.cpp
+std::span<const RewriteRule> diagonal_rules();        // normalise_diagonals.cpp
+std::span<const RewriteRule> random_rules();          // normalise_random.cpp
 
 }  // namespace argosy
