@@ -7,9 +7,7 @@ namespace argosy {
 struct OnnxOptions {
   onnx::LoweringOptions lowering;
   onnx::WeightsMode weights = onnx::WeightsMode::kCopy;
-  bool export_params = true;                 // false: weights become inputs, after the model's own
-  bool keep_initializers_as_inputs = false;  // weights are inputs too, which callers may leave out
-  bool missing_weights_as_inputs = false;    // those whose bytes are not known; else they are an error
+  bool missing_weights_as_inputs = false;  // those whose bytes are not known; else they are an error
 };
 
 /// What backends can be asked for; each takes what concerns it.

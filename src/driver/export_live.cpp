@@ -9,6 +9,7 @@
 #include "backends/onnx/writer.h"
 #include "base/text.h"
 #include "driver/run_passes.h"
+#include "driver/weights_as_inputs.h"
 #include "frontends/read_program.h"
 #include "io/output.h"
 
@@ -88,19 +89,8 @@ Result<LiveOnnxModel> lower_live(const std::filesystem::path& capture, std::span
 
 void expose_weights(onnx::Model& model, WeightExposure exposure) {
   if (exposure == WeightExposure::kStored) return;
-  std::vector<onnx::Initializer> kept;
-  for (onnx::Initializer& initializer : model.initializers) {
-    bool is_stored = exposure == WeightExposure::kStoredAndOverride || !is_weight(*initializer.tensor);
-    if (is_weight(*initializer.tensor)) {
-      onnx::Value& value = model[initializer.value];
-      value.dtype = initializer.tensor->dtype();
-      value.shape.emplace();
-      for (int64_t size : initializer.tensor->shape()) value.shape->emplace_back(size);
-      model.graphs.front().inputs.push_back(initializer.value);
-    }
-    if (is_stored) kept.push_back(std::move(initializer));
-  }
-  model.initializers = std::move(kept);
+  bool is_stored = exposure == WeightExposure::kStoredAndOverride;
+  onnx::make_inputs(model, is_weight, is_stored ? onnx::StoredValue::kDefault : onnx::StoredValue::kDropped);
 }
 
 Result<std::string> live_model_bytes(const onnx::Model& model) {

@@ -1,12 +1,10 @@
 #include "driver/export_onnx.h"
 
-#include <algorithm>
-#include <set>
-
 #include "backends/onnx/layout.h"
 #include "backends/onnx/lowering.h"
 #include "base/text.h"
 #include "driver/run_passes.h"
+#include "driver/weights_as_inputs.h"
 #include "io/output.h"
 
 namespace argosy {
@@ -16,28 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kShownOverflows = 20;
 
-/// Constants of the translation stay what they are; all else is the caller's to give.
-bool is_weight(const onnx::Initializer& initializer) { return !initializer.tensor->recipe().starts_with("literal("); }
-
-/// What a reader of the model must know of an initializer that is an input.
-void describe_as_input(onnx::Model& model, const onnx::Initializer& initializer) {
-  onnx::Value& value = model[initializer.value];
-  value.dtype = initializer.tensor->dtype();
-  value.shape = {initializer.tensor->shape().begin(), initializer.tensor->shape().end()};
-}
-
-void apply(const OnnxOptions& options, onnx::Model& model) {
-  auto is_input_only = [&](const onnx::Initializer& each) {
-    if (!options.export_params) return is_weight(each);
-    return options.missing_weights_as_inputs && each.tensor->recipe().starts_with("shape_only(");
-  };
-  for (const onnx::Initializer& each : model.initializers) {
-    if (!is_input_only(each) && !(options.keep_initializers_as_inputs && is_weight(each))) continue;
-    describe_as_input(model, each);
-    model.graphs[0].inputs.push_back(each.value);
-  }
-  std::erase_if(model.initializers, is_input_only);
-}
+bool is_shape_only(const TensorSource& source) { return source.recipe().starts_with("shape_only("); }
 
 Status check_opset(const OnnxOptions& options) {
   int opset = options.lowering.opset;
@@ -53,7 +30,7 @@ class OnnxExport final : public Export {
     model_class_ = manifest_.root().find("model_class").as_string().value_or("");
   }
 
-  Status build(Program program, const OnnxOptions& options, const Checkpoint* checkpoint, Diagnostics& diagnostics) {
+  Status build(Program program, const OnnxOptions& options, const Checkpoint& checkpoint, Diagnostics& diagnostics) {
     note_fixed_dims(program);
     std::string single = destination_.path.filename().string();
     if (!destination_.is_folder && program.components.size() != 1) {
@@ -71,9 +48,7 @@ class OnnxExport final : public Export {
       layout.data_file = single + ".data";
       layout.link_prefix = single + ".";
     }
-    if (checkpoint != nullptr) {
-      for (const fs::path& file : checkpoint->files()) layout.linkable.insert(file.native());
-    }
+    for (const fs::path& file : checkpoint.files()) layout.linkable.insert(file.native());
     ARGOSY_TRY(bundle_, onnx::Bundle::build(std::move(models), layout));
     for (size_t i = 0; i < names.size(); ++i) describe(i, names[i], {});
     return list_files(names);
@@ -167,7 +142,7 @@ Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxO
       continue;
     }
     if (options.lowering.optimize) ARGOSY_TRY_STATUS(onnx::optimize(*model));
-    apply(options, *model);
+    if (options.missing_weights_as_inputs) onnx::make_inputs(*model, is_shape_only, onnx::StoredValue::kDropped);
     models.push_back({format("{}.onnx", component.name), *std::move(model)});
   }
   if (!status) return fail(std::move(status.error()));
@@ -180,16 +155,7 @@ Result<std::unique_ptr<Export>> prepare_onnx(const ExportInput& input, const Exp
   ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(input.capture));
   ARGOSY_TRY(Program program, read_export_program(input, diagnostics));
   auto prepared = std::make_unique<OnnxExport>(destination, std::move(manifest));
-  ARGOSY_TRY_STATUS(prepared->build(std::move(program), options, input.checkpoint, diagnostics));
-  return prepared;
-}
-
-Result<std::unique_ptr<Export>> prepare_onnx(Program program, JsonDocument manifest,
-                                             const ExportDestination& destination, const OnnxOptions& options,
-                                             Diagnostics& diagnostics) {
-  ARGOSY_TRY_STATUS(check_replaceable(destination));
-  auto prepared = std::make_unique<OnnxExport>(destination, std::move(manifest));
-  ARGOSY_TRY_STATUS(prepared->build(std::move(program), options, nullptr, diagnostics));
+  ARGOSY_TRY_STATUS(prepared->build(std::move(program), options, *input.checkpoint, diagnostics));
   return prepared;
 }
 

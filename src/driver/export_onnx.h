@@ -12,8 +12,8 @@
 
 namespace argosy {
 
-/// The components of a program that comes from anywhere (a live module, an archive) as models in files
-/// "<component>.onnx". The program is verified first. Every op that cannot be translated is in `diagnostics`.
+/// The components of a program that comes from anywhere as models in files "<component>.onnx". The program is verified
+/// first. Every op that cannot be translated is in `diagnostics`.
 Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxOptions& options,
                                                     Diagnostics& diagnostics);
 
@@ -21,12 +21,6 @@ Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxO
 /// component, the data that they share, and a manifest.
 Result<std::unique_ptr<Export>> prepare_onnx(const ExportInput& input, const ExportDestination& destination,
                                              const OnnxOptions& options, Diagnostics& diagnostics);
-
-/// The same for a program that has its weights, whatever they are: for live modules. `manifest` is what a capture's
-/// capture.json would say of it, "{}" if nothing is known.
-Result<std::unique_ptr<Export>> prepare_onnx(Program program, JsonDocument manifest,
-                                             const ExportDestination& destination, const OnnxOptions& options,
-                                             Diagnostics& diagnostics);
 
 /// The file of the program's only component, weights embedded, in memory.
 Result<std::string> onnx_model_bytes(Program program, const OnnxOptions& options, Diagnostics& diagnostics);
