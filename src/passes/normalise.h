@@ -30,7 +30,7 @@ namespace argosy {
 /// embedding, einsum and so on stay whole. Gone are assertions, detach, alias, clone, contiguous, lift_fresh_copy,
 /// dropout of an evaluation, stack, unbind, narrow, tile, repeat_interleave.self_int, meshgrid, eye, outer, glu,
 /// square, addcmul, addcdiv (where shapes allow it), logical_*, argsort, all synonyms (multiply, concat, clip, __and__,
-/// …), and slices, views and expands that change nothing.
+/// …), diagonal_scatter, random numbers other than rand and randn, and slices, views and expands that change nothing.
 Pass normalise();
 
 }  // namespace argosy
