@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -48,3 +49,9 @@ def test_every_translation_has_a_row() -> None:
     from argosy import _core
 
     assert sorted(set(_core.onnx_translations()) - COVERED) == []
+
+
+def test_the_list_of_ops_is_up_to_date() -> None:
+    tool = Path(__file__).parents[2] / "tools/op_coverage.py"
+    done = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
