@@ -28,8 +28,6 @@ fn("_operator.truediv", "", lambda x: x * (x.shape[0] / x.shape[1]), f32("b", "s
 fn("torch.sym_max", "", lambda x: ones(torch.sym_max(x.shape[0], 4)), f32("b", "s"))
 fn("torch.sym_min", "", lambda x: ones(torch.sym_min(x.shape[0], x.shape[1])), f32("b", "s"))
 fn("torch.sym_float", "", lambda x: x * torch.sym_float(x.shape[0]), f32("b", "s"))
-fn("math.ceil", "", lambda x: ones(math.ceil(x.shape[0] / 2)), f32("b", "s"))
-fn("math.floor", "", lambda x: ones(math.floor(x.shape[0] / 2) + 1), f32("b", "s"))
 fn("math.trunc", "", lambda x: ones(math.trunc(x.shape[0] / 2) + 1), f32("b", "s"))
 fn("torch._sym_sqrt", "", lambda x: x * torch._sym_sqrt(x.shape[0]), f32("b", "s"))
 fn("torch.sym_ite", "", lambda x: ones(torch.sym_ite(x.shape[0] > 3, x.shape[0], x.shape[1])), f32("b", "s"))
@@ -40,7 +38,6 @@ fn("_operator.ge", "", lambda x: ones(torch.sym_ite(x.shape[0] >= 4, 2, 3)), f32
 fn("_operator.gt", "", lambda x: ones(torch.sym_ite(x.shape[0] > 4, 2, 3)), f32("b", "s"))
 fn("_operator.le", "", lambda x: ones(torch.sym_ite(x.shape[0] <= 4, 2, 3)), f32("b", "s"))
 fn("_operator.lt", "", lambda x: ones(torch.sym_ite(x.shape[0] < 4, 2, 3)), f32("b", "s"))
-fn("torch.sym_sum", "", lambda x, y: ones(torch.sym_sum([x.shape[0], x.shape[1], y.shape[0]])), f32("b", "s"), f32("t"))
 
 
 def _from_value(x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
