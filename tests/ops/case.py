@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -159,7 +159,8 @@ class Case:
     only_shapes: bool = False
     #: a module with weights, made when the row is run, in place of the function
     module: Callable[[], torch.nn.Module] | None = None
-    seed: int = field(default=0)
+    #: changes the exported program, as exporters do
+    after: Callable[[torch.export.ExportedProgram], None] | None = None
 
     @property
     def id(self) -> str:
@@ -207,9 +208,11 @@ class Rows:
         self._add(Case(self.family, op, function, tuple(inputs), self._name(op, text), also, tolerance, only_shapes))
 
     def fn(self, op: str, label: str, function: Callable[..., Any], *inputs: T, also: tuple[str, ...] = (),
-           tolerance: float | None = None, only_shapes: bool = False) -> None:  # fmt: skip
+           tolerance: float | None = None, only_shapes: bool = False,
+           after: Callable[[torch.export.ExportedProgram], None] | None = None) -> None:  # fmt: skip
         """A function around the op."""
-        self._add(Case(self.family, op, function, inputs, self._name(op, label), also, tolerance, only_shapes))
+        name = self._name(op, label)
+        self._add(Case(self.family, op, function, inputs, name, also, tolerance, only_shapes, after=after))
 
     def module(self, op: str, label: str, make: Callable[[], torch.nn.Module], *inputs: T,
                tolerance: float | None = None) -> None:  # fmt: skip

@@ -31,6 +31,8 @@ fn("torch.sym_float", "", lambda x: x * torch.sym_float(x.shape[0]), f32("b", "s
 fn("math.trunc", "", lambda x: ones(math.trunc(x.shape[0] / 2) + 1), f32("b", "s"))
 fn("torch._sym_sqrt", "", lambda x: x * torch._sym_sqrt(x.shape[0]), f32("b", "s"))
 fn("torch.sym_ite", "", lambda x: ones(torch.sym_ite(x.shape[0] > 3, x.shape[0], x.shape[1])), f32("b", "s"))
+fn("_operator.and_", "", lambda x: ones(torch.sym_ite((x.shape[0] > 3) & (x.shape[1] > 2), x.shape[0], x.shape[1])), f32("b", "s"))
+fn("_operator.or_", "", lambda x: ones(torch.sym_ite((x.shape[0] > 3) | (x.shape[1] > 5), x.shape[0], x.shape[1])), f32("b", "s"))
 fn("torch.sym_not", "", lambda x: ones(torch.sym_ite(torch.sym_not(x.shape[0] > 3), x.shape[0], x.shape[1])), f32("b", "s"))
 fn("_operator.eq", "", lambda x: ones(torch.sym_ite(x.shape[0] == 5, 2, 3)), f32("b", "s"))
 fn("_operator.ne", "", lambda x: ones(torch.sym_ite(x.shape[0] != 5, 2, 3)), f32("b", "s"))

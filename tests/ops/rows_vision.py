@@ -39,6 +39,8 @@ op("aten.adaptive_avg_pool2d.default", f32("b", 3, 8, 9), [4, 3])
 op("aten.adaptive_avg_pool2d.default", f32("b", 3, 8, 9), [3, 2])
 op("aten.adaptive_avg_pool2d.default", f32("b", 3, "n", "n"), [1, 1])
 op("aten._adaptive_avg_pool2d.default", f32("b", 3, 8, 9), [1, 1])
+op("aten.adaptive_avg_pool3d.default", f32("b", 3, 4, 6, 6), [1, 1, 1])
+op("aten.adaptive_avg_pool3d.default", f32("b", 3, 4, 6, 6), [2, 3, 2])
 op("aten.adaptive_max_pool2d.default", f32("b", 3, 8, 9), [1, 1])
 for name in ("bilinear", "bicubic"):
     full = f"aten.upsample_{name}2d.vec"

@@ -76,7 +76,7 @@ def export(case: Case, module: torch.nn.Module) -> torch.export.ExportedProgram:
     shapes = {"inputs": [each.dynamic() for each in case.inputs]}
     dynamic = any(shapes["inputs"])
     with torch.no_grad():
-        return torch.export.export(
+        program = torch.export.export(
             module,
             (),
             kwargs={"inputs": case.make_inputs(0)},
@@ -84,6 +84,9 @@ def export(case: Case, module: torch.nn.Module) -> torch.export.ExportedProgram:
             strict=False,
             prefer_deferred_runtime_asserts_over_guards=True,
         )
+    if case.after is not None:
+        case.after(program)
+    return program
 
 
 def op_names(program: torch.export.ExportedProgram) -> set[str]:
