@@ -57,6 +57,36 @@ fn(LOOP, "over tokens", _over_tokens, f32("b", "s", 4))
 
 
 
+def _states(x: torch.Tensor, gate: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """A recurrence with two sequences, a state and a constant."""
+    from argosy.capture.patches.recurrent import scan
+
+    def step(state: torch.Tensor, token: torch.Tensor, gate: torch.Tensor, scale: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        state = state * gate.sigmoid() + token * scale
+        return state, state.tanh()
+
+    scale = torch.arange(4.0)
+    (last,), outputs = scan(step, (torch.zeros_like(x[:, 0]),), (x.movedim(1, 0), gate.movedim(1, 0)), (scale,))
+    return last, outputs.movedim(0, 1)
+
+
+def _two_states(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    from argosy.capture.patches.recurrent import scan
+
+    def step(total: torch.Tensor, largest: torch.Tensor, token: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        total, largest = total + token, torch.maximum(largest, token)
+        return total, largest, total - largest
+
+    start = (torch.zeros_like(x[0]), torch.full_like(x[0], -100.0))
+    (total, largest), outputs = scan(step, start, (x,))
+    return total, largest, outputs
+
+
+SCAN = "higher_order.scan"
+fn(SCAN, "over tokens", _states, f32("b", "s", 4), f32("b", "s", 4))
+fn(SCAN, "two states", _two_states, f32("s", 4))
+
+
 def _no_grad(x: torch.Tensor) -> torch.Tensor:
     with torch.enable_grad():
         y = x * x + 1

@@ -263,9 +263,12 @@ def _export(request: TwinRequest, folder: Path, dtype: str, output: Path) -> Non
         raise ExportError(f"{program} cannot be started: {error}", code="not-found",
                           hint="name the argosy program by --program") from error  # fmt: skip
     if done.returncode != 0:
-        last = "\n".join(done.stderr.strip().splitlines()[-8:])
+        lines = done.stderr.strip().splitlines()
+        errors = list(dict.fromkeys(line for line in lines if line.startswith("error"))) or lines[-1:]
+        more = f" (and {len(errors) - 1} other errors)" if len(errors) > 1 else ""
+        last = "\n".join(lines[-8:])
         raise ExportError(
-            f"the twin was not exported: {program} ended with {done.returncode}\n{last}", code="engine-failed"
+            f"the twin was not exported: {errors[0] if errors else done.returncode}{more}\n{last}", code="engine-failed"
         )
 
 
