@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <string>
@@ -22,6 +23,8 @@ class Builder {
   explicit Builder(int opset);
 
   int opset() const { return model_.opset; }
+  /// The model is written for this opset at most. Nothing made so far or later may need a newer one.
+  void limit_opset(int opset) { model_.opset = std::min(model_.opset, opset); }
   /// The finished model; nothing may be called afterwards.
   Model take() { return std::move(model_); }
 

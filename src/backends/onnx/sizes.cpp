@@ -46,7 +46,7 @@ bool Sizes::is_rooted(SymExpr expression) {
     result = root->second.graph == 0;
   } else if (auto known = known_.find(expression); known != known_.end()) {
     result = known->second.graph == 0;
-  } else if (expression.kind() != SymKind::kSymbol && expression.kind() != SymKind::kCall) {
+  } else if (expression.kind() != SymKind::kSymbol) {
     result = std::ranges::all_of(expression.operands(), [&](SymExpr operand) { return is_rooted(operand); });
   }
   rooted_[expression] = result;
@@ -149,8 +149,33 @@ std::optional<Ref> Sizes::compute(SymExpr expression) {
       if (!condition || !yes || !no) return std::nullopt;
       return builder_.node("Where", {*condition, *yes, *no});
     }
+    case SymKind::kCall: return call(expression.function_name(), operands);
     default: return std::nullopt;
   }
+}
+
+/// torch's functions on sizes beside sympy's, as far as ONNX has them.
+std::optional<Ref> Sizes::call(std::string_view name, std::span<const SymExpr> operands) {
+  Refs values;
+  for (SymExpr operand : operands) {
+    std::optional<Ref> next = value(operand);
+    if (!next) return std::nullopt;
+    values.push_back(*next);
+  }
+  auto real = [&](size_t i) { return builder_.cast(values[i], DType::kF64); };
+  if (values.size() == 1) {
+    if (name == "ToFloat") return real(0);
+    if (name == "TruncToInt") return builder_.cast(real(0), DType::kI64);
+    if (name == "FloorToInt") return builder_.cast(builder_.node("Floor", {real(0)}), DType::kI64);
+    if (name == "CeilToInt") return builder_.cast(builder_.node("Ceil", {real(0)}), DType::kI64);
+    if (name == "RoundToInt") return builder_.cast(builder_.node("Round", {real(0)}), DType::kI64);
+    if (name == "OpaqueUnaryFn_sqrt") return builder_.node("Sqrt", {real(0)});
+  } else if (values.size() == 2) {
+    if (name == "FloatTrueDiv" || name == "IntTrueDiv") return builder_.node("Div", {real(0), real(1)});
+    if (name == "FloatPow") return builder_.node("Pow", {real(0), real(1)});
+    if (name == "PowByNatural") return builder_.node("Pow", {values[0], values[1]});
+  }
+  return std::nullopt;
 }
 
 std::optional<Ref> Sizes::shape(std::span<const SymExpr> sizes) {

@@ -50,6 +50,7 @@ class Sizes {
 
   std::optional<Ref> compute(SymExpr expression);
   std::optional<Ref> fold(std::string_view op, std::span<const SymExpr> operands);
+  std::optional<Ref> call(std::string_view name, std::span<const SymExpr> operands);
   std::optional<Ref> sum(std::span<const SymExpr> operands);
   bool is_rooted(SymExpr expression);
 

@@ -107,8 +107,12 @@ Ref Translator::tensor(ValueId value) {
     Ref ref = number(value);
     return builder_.node("Squeeze", {ref, builder_.ints({0})});
   }
-  // Its producer was declined and reported; what follows from that is no news.
-  throw Declined(ErrorCode::kInternal, "", "");
+  // If its producer was declined and reported, what follows from that is no news.
+  if (!diagnostics_.errors.empty()) throw Declined(ErrorCode::kInternal, "", "");
+  std::string op = source.producer.is_valid() ? program_.schemas[(*graph_)[source.producer].op].name : "an input";
+  throw Declined(ErrorCode::kUnsupportedFeature,
+                 format("{} of {} has no translation to ONNX", quoted(source.name, 200), op),
+                 "only the first result of this op can be used");
 }
 
 Ref Translator::number(ValueId value) {

@@ -18,6 +18,34 @@ Ref self(const Emitter& e) {
 // exp(Tensor self) -> Tensor and all others that ONNX has by themselves
 void emit_function(const Emitter& e, const Translation& row) { e.yield(e.node(row.onnx_op, {self(e)})); }
 
+// sign(Tensor self) -> Tensor; of NaN it is 0
+void emit_sign(const Emitter& e, const Translation&) {
+  Ref x = self(e);
+  Ref sign = e.node("Sign", {x});
+  bool is_float = kind_of(e.result().dtype) == DTypeKind::kFloat;
+  e.yield(is_float ? e.node("Where", {e.node("IsNaN", {x}), e.like(x, 0), sign}) : sign);
+}
+
+// deg2rad(Tensor self) -> Tensor, rad2deg alike
+void emit_angle(const Emitter& e, const Translation& row) {
+  Ref x = self(e);
+  e.yield(e.mul(x, e.like(x, row.op == "aten.deg2rad.default" ? M_PI / 180 : 180 / M_PI)));
+}
+
+// isposinf(Tensor self) -> Tensor, isneginf alike
+void emit_infinity_test(const Emitter& e, const Translation& row) {
+  double infinity = row.op == "aten.isposinf.default" ? kInfinity : -kInfinity;
+  Ref x = e.tensor("self");
+  e.yield(e.node("Equal", {x, e.like(x, infinity)}));
+}
+
+// round.decimals(Tensor self, *, int decimals) -> Tensor
+void emit_round_decimals(const Emitter& e, const Translation&) {
+  Ref x = self(e);
+  Ref scale = e.like(x, std::pow(10.0, static_cast<double>(e.integer("decimals"))));
+  e.yield(e.div(e.node("Round", {e.mul(x, scale)}), scale));
+}
+
 /// Of integers, what rounds to one, and what is infinite, is known.
 void emit_rounding(const Emitter& e, const Translation& row) {
   bool is_float = kind_of(e.type("self").dtype) == DTypeKind::kFloat;
@@ -209,8 +237,13 @@ void emit_logit(const Emitter& e, const Translation&) {
 constexpr Translation kActivation[] = {
     {"aten.abs.default", emit_function, "Abs"},
     {"aten.neg.default", emit_function, "Neg"},
-    {"aten.sign.default", emit_function, "Sign"},
-    {"aten.sgn.default", emit_function, "Sign"},
+    {"aten.sign.default", emit_sign},
+    {"aten.sgn.default", emit_sign},
+    {"aten.deg2rad.default", emit_angle},
+    {"aten.rad2deg.default", emit_angle},
+    {"aten.isposinf.default", emit_infinity_test},
+    {"aten.isneginf.default", emit_infinity_test},
+    {"aten.round.decimals", emit_round_decimals},
     {"aten.exp.default", emit_function, "Exp"},
     {"aten.log.default", emit_function, "Log"},
     {"aten.sqrt.default", emit_function, "Sqrt"},

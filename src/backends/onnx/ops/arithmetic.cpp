@@ -176,13 +176,61 @@ void emit_added(const Emitter& e, const Translation& row) {
   e.yield(e.add(e.tensor("self"), product));
 }
 
+// hypot(Tensor self, Tensor other) -> Tensor
+void emit_hypot(const Emitter& e, const Translation&) {
+  auto [self, other] = operands(e);
+  e.yield(e.node("Sqrt", {e.add(e.mul(self, self), e.mul(other, other))}));
+}
+
+// xlogy.Tensor(Tensor self, Tensor other) -> Tensor: 0 where the factor is 0
+void emit_xlogy(const Emitter& e, const Translation&) {
+  auto [self, other] = operands(e);
+  Ref zero = e.like(self, 0);
+  e.yield(e.node("Where", {e.node("Equal", {self, zero}), zero, e.mul(self, e.node("Log", {other}))}));
+}
+
+// logaddexp(Tensor self, Tensor other) -> Tensor
+void emit_logaddexp(const Emitter& e, const Translation&) {
+  auto [self, other] = operands(e);
+  Ref largest = e.node("Max", {self, other});
+  Ref sum = e.add(e.node("Exp", {e.sub(self, largest)}), e.node("Exp", {e.sub(other, largest)}));
+  e.yield(e.add(largest, e.node("Log", {sum})));
+}
+
+// isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor
+void emit_isclose(const Emitter& e, const Translation&) {
+  if (e.flag("equal_nan")) e.decline("equal_nan");
+  DType dtype = e.type("self").dtype;
+  Ref self = e.tensor("self"), other = e.operand("other", dtype);
+  Ref allowed = e.add(e.mul(e.node("Abs", {other}), e.like(other, e.real("rtol"))), e.like(other, e.real("atol")));
+  Ref is_near = e.node("LessOrEqual", {e.node("Abs", {e.sub(self, other)}), allowed});
+  e.yield(e.node("Or", {e.node("Equal", {self, other}), is_near}));
+}
+
+// copysign.Tensor(Tensor self, Tensor other) -> Tensor
+void emit_copysign(const Emitter& e, const Translation&) {
+  auto [self, other] = operands(e);
+  Ref zero = e.like(other, 0), size = e.node("Abs", {self});
+  Ref is_below = e.node("Or", {e.node("Less", {other, zero}), e.node("Less", {e.node("Reciprocal", {other}), zero})});
+  e.yield(e.node("Where", {is_below, e.node("Neg", {size}), size}));
+}
+
+// heaviside(Tensor self, Tensor values) -> Tensor
+void emit_heaviside(const Emitter& e, const Translation&) {
+  Ref self = e.tensor("self"), zero = e.like(self, 0);
+  Ref step = e.cast(e.node("Greater", {self, zero}), e.result().dtype);
+  e.yield(e.node("Where", {e.node("Equal", {self, zero}), e.tensor("values"), step}));
+}
+
 // atan2(Tensor self, Tensor other) -> Tensor
 void emit_atan2(const Emitter& e, const Translation&) {
   auto [y, x] = operands(e);
   constexpr double kPi = 3.14159265358979323846;
   Ref zero = e.like(x, 0);
   Ref angle = e.node("Atan", {e.div(y, x)});
-  Ref turned = e.node("Where", {e.node("Less", {y, zero}), e.like(y, -kPi), e.like(y, kPi)});
+  // -0 is below 0 here.
+  Ref is_below = e.node("Or", {e.node("Less", {y, zero}), e.node("Less", {e.node("Reciprocal", {y}), zero})});
+  Ref turned = e.node("Where", {is_below, e.like(y, -kPi), e.like(y, kPi)});
   Ref result = e.node("Where", {e.node("Less", {x, zero}), e.add(angle, turned), angle});
   Ref is_origin = e.node("And", {e.node("Equal", {x, zero}), e.node("Equal", {y, zero})});
   e.yield(e.node("Where", {is_origin, zero, result}));
@@ -249,6 +297,13 @@ constexpr Translation kArithmetic[] = {
     {"aten.addcmul.default", emit_added, "Mul"},
     {"aten.addcdiv.default", emit_added, "Div"},
     {"aten.atan2.default", emit_atan2},
+    {"aten.hypot.default", emit_hypot},
+    {"aten.xlogy.Tensor", emit_xlogy},
+    {"aten.logaddexp.default", emit_logaddexp},
+    {"aten.isclose.default", emit_isclose},
+    {"aten.copysign.Tensor", emit_copysign},
+    {"aten.heaviside.default", emit_heaviside},
+    {"aten.float_power.Tensor_Scalar", emit_pow},
 };
 
 }  // namespace

@@ -66,9 +66,15 @@ void emit_max_pool(const Emitter& e, const Translation& row) {
   int64_t spatial = row.onnx_op[0] - '0';
   Attributes attributes = window(e, static_cast<size_t>(spatial));
   attributes.push_back({"dilations", spread(e.integers("dilation"), static_cast<size_t>(spatial))});
-  Ref pooled = unbatched(e, e.node("MaxPool", {batched(e, spatial)}, std::move(attributes)), spatial);
-  if (e.result_count() == 1) return e.yield(pooled);
-  e.yield(Refs{pooled, Ref{}});
+  if (e.result_count() == 1) {
+    return e.yield(unbatched(e, e.node("MaxPool", {batched(e, spatial)}, std::move(attributes)), spatial));
+  }
+  Refs results = e.builder().node("MaxPool", {batched(e, spatial)}, 2, std::move(attributes));
+  // ONNX counts through the whole tensor, torch through each plane.
+  SymExpr plane = e.number(1);
+  for (SymExpr size : e.shape("self").last(static_cast<size_t>(spatial))) plane = e.symbols().mul(plane, size);
+  Ref index = e.node("Mod", {results[1], e.without_dims(e.size(plane))});
+  e.yield(Refs{unbatched(e, results[0], spatial), unbatched(e, index, spatial)});
 }
 
 // avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False,
@@ -133,7 +139,10 @@ void emit_resize(const Emitter& e, const Translation& row) {
     attributes = {{"mode", mode},
                   {"coordinate_transformation_mode", std::string(aligns ? "align_corners" : "half_pixel")},
                   {"cubic_coeff_a", antialiases ? -0.5F : -0.75F}};
-    if (antialiases) attributes.push_back({"antialias", int64_t{1}});
+    if (antialiases) {
+      attributes.push_back({"antialias", int64_t{1}});
+      attributes.push_back({"exclude_outside", int64_t{1}});
+    }
   }
   Ref value = e.tensor(input);
   auto rank = static_cast<size_t>(e.rank(input));

@@ -30,9 +30,11 @@ void emit_linspace(const Emitter& e, const Translation&) {
   e.yield(e.add(e.mul(e.cast(places, computed), step), start));
 }
 
-/// Random numbers of the result's shape: their distribution is torch's, the numbers are not.
+/// Random numbers of the result's shape: their distribution is torch's, the numbers are not. ONNX Runtime has these ops
+/// as opset 21 has them.
 Ref random(const Emitter& e, std::string_view op, Attributes attributes) {
   DType dtype = e.result().dtype, computed = kind_of(dtype) == DTypeKind::kFloat ? dtype : DType::kF32;
+  e.builder().limit_opset(21);
   Ref shape = e.builder().fill(e.sizes(e.result().shape), e.builder().scalar(0.0, computed));
   return e.node(op, {shape}, std::move(attributes));
 }

@@ -44,6 +44,11 @@ void emit_grouped_mm(const Emitter& e, const Translation& row) {
   Ref all = e.node("Loop", {trips, {}, pieces}, {{"body", body}});
   b[all].is_sequence = true;
   b[all].dtype = dtype;
+  // Rows behind the last expert's are zero.
+  Ref last = e.slice(ends, 0, e.ints({-1}), e.ints({INT64_MAX}));
+  Ref missing = e.concat({e.sub(e.size(e.shape(rows_name)[0]), last), e.size(e.result().shape.back())}, 0);
+  all = e.node("SequenceInsert", {all, b.fill(missing, b.scalar(0.0, dtype))});
+  b[all].is_sequence = true;
   Ref result = e.node("ConcatFromSequence", {all}, {{"axis", int64_t{0}}});
   b[result].dtype = dtype;
   e.yield(result);

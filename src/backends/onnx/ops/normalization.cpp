@@ -12,6 +12,14 @@ Ref constant_of(const Emitter& e, Shape shape, double value, DType dtype) {
   return e.builder().fill(e.sizes(shape), e.builder().scalar(value, dtype));
 }
 
+/// Mean and 1 / sqrt(variance + eps) over axes, which stay as dims of size 1.
+std::pair<Ref, Ref> statistics(const Emitter& e, Ref value, const Ints& axes, double eps) {
+  Ref mean = e.reduce("ReduceMean", value, axes, true);
+  Ref centred = e.sub(value, mean);
+  Ref variance = e.reduce("ReduceMean", e.mul(centred, centred), axes, true);
+  return {mean, e.node("Reciprocal", {e.node("Sqrt", {e.add(variance, e.like(variance, eps))})})};
+}
+
 // layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, …)
 // native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, …)
 void emit_layer_norm(const Emitter& e, const Translation&) {
@@ -22,10 +30,14 @@ void emit_layer_norm(const Emitter& e, const Translation&) {
   if (!weight.is_valid()) weight = constant_of(e, shape.last(static_cast<size_t>(dims)), 1, dtype);
   Refs inputs = {e.tensor("input"), e.cast(weight, dtype)};
   if (e.has("bias")) inputs.push_back(e.cast(e.tensor("bias"), dtype));
+  Ref input = e.tensor("input");
   Ref result = e.node("LayerNormalization", std::move(inputs),
                       {{"axis", -dims}, {"epsilon", static_cast<float>(e.real("eps"))}});
   if (e.result_count() == 1) return e.yield(result);
-  e.yield(Refs{result, Ref{}, Ref{}});
+  Ints axes(static_cast<size_t>(dims));
+  std::iota(axes.begin(), axes.end(), e.rank("input") - dims);
+  auto [mean, scale] = statistics(e, input, axes, e.real("eps"));
+  e.yield(Refs{result, mean, scale});
 }
 
 // rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor
@@ -68,11 +80,12 @@ void emit_group_norm(const Emitter& e, const Translation& row) {
                      {e.reshape(e.tensor(name), shape, grouped), constant_of(e, channels, 1, dtype),
                       constant_of(e, channels, 0, dtype)},
                      {{"epsilon", static_cast<float>(e.real("eps"))}});
+  auto [mean, scale] = statistics(e, e.reshape(e.tensor(name), shape, grouped), {2}, e.real("eps"));
   value = e.reshape(value, grouped, shape);
-  if (e.has("weight")) value = e.mul(value, over_channels(e, e.tensor("weight"), e.rank(name) + 1));
-  if (e.has("bias")) value = e.add(value, over_channels(e, e.tensor("bias"), e.rank(name) + 1));
+  if (e.has("weight")) value = e.mul(value, over_channels(e, e.tensor("weight"), e.rank(name)));
+  if (e.has("bias")) value = e.add(value, over_channels(e, e.tensor("bias"), e.rank(name)));
   if (e.result_count() == 1) return e.yield(value);
-  e.yield(Refs{value, Ref{}, Ref{}});
+  e.yield(Refs{value, e.squeeze(mean, {2}), e.squeeze(scale, {2})});
 }
 
 // batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training,
@@ -80,8 +93,19 @@ void emit_group_norm(const Emitter& e, const Translation& row) {
 void emit_batch_norm(const Emitter& e, const Translation& row) {
   bool is_native = row.op != "aten.batch_norm.default";
   bool uses_own = !is_native && (e.flag("training") || !e.has("running_mean"));
-  if (uses_own) e.decline("batch normalisation by the statistics of the batch", "export the model in eval() mode");
   DType dtype = e.type("input").dtype;
+  if (uses_own) {
+    if (e.has("running_mean")) e.decline("batch normalisation while training", "export the model in eval() mode");
+    Ints axes;
+    for (int64_t axis = 0; axis < e.rank("input"); ++axis) {
+      if (axis != 1) axes.push_back(axis);
+    }
+    auto [mean, scale] = statistics(e, e.tensor("input"), axes, e.real("eps"));
+    Ref value = e.mul(e.sub(e.tensor("input"), mean), scale);
+    if (e.has("weight")) value = e.mul(value, over_channels(e, e.tensor("weight"), e.rank("input")));
+    if (e.has("bias")) value = e.add(value, over_channels(e, e.tensor("bias"), e.rank("input")));
+    return e.yield(value);
+  }
   Shape channels = e.shape("running_mean");
   Ref weight = e.has("weight") ? e.tensor("weight") : constant_of(e, channels, 1, dtype);
   Ref bias = e.has("bias") ? e.tensor("bias") : constant_of(e, channels, 0, dtype);
@@ -90,7 +114,9 @@ void emit_batch_norm(const Emitter& e, const Translation& row) {
                        e.cast(e.tensor("running_mean"), dtype), e.cast(e.tensor("running_var"), dtype)},
                       {{"epsilon", static_cast<float>(e.real("eps"))}});
   if (e.result_count() == 1) return e.yield(result);
-  e.yield(Refs{result, Ref{}, Ref{}});
+  std::vector<SymExpr> nothing = {e.number(0)};
+  Ref none = constant_of(e, nothing, 0, dtype);  // statistics of a batch, which nobody took
+  e.yield(Refs{result, none, none});
 }
 
 // instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var,

@@ -46,6 +46,13 @@ void emit_unary(const Emitter& e, const Translation& row) { e.yield(e.node(row.o
 void emit_to_int(const Emitter& e, const Translation&) { e.yield(e.cast(operand(e, "a"), DType::kI64)); }
 void emit_to_float(const Emitter& e, const Translation&) { e.yield(e.cast(operand(e, "a"), DType::kF64)); }
 
+// math.ceil(Any x) -> Any and others that round to an integer
+void emit_rounded(const Emitter& e, const Translation& row) {
+  std::string_view name = row.op.starts_with("math.") ? "x" : "number";
+  Ref value = e.cast(operand(e, name), DType::kF64);
+  e.yield(e.cast(row.onnx_op.empty() ? value : e.node(row.onnx_op, {value}), DType::kI64));
+}
+
 void emit_ite(const Emitter& e, const Translation&) {
   Ref yes = operand(e, "t"), no = operand(e, "f");
   e.yield(e.node("Where", {operand(e, "b"), yes, e.cast(no, e.builder().dtype(yes))}));
@@ -89,6 +96,10 @@ constexpr Translation kNumbers[] = {
     {"torch.sym_int", emit_to_int},
     {"torch.sym_float", emit_to_float},
     {"torch.sym_ite", emit_ite},
+    {"math.ceil", emit_rounded, "Ceil"},
+    {"math.floor", emit_rounded, "Floor"},
+    {"math.trunc", emit_rounded},
+    {"builtins.round", emit_rounded, "Round"},
     {"aten.sym_size.int", emit_size},
     {"aten.item.default", emit_item},
 };

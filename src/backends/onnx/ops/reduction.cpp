@@ -33,9 +33,14 @@ void emit_reduction(const Emitter& e, const Translation& row) {
 
 // all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor; any alike
 void emit_truth(const Emitter& e, const Translation& row) {
-  Ref value = e.cast(e.cast(e.tensor("self"), DType::kBool), DType::kI32);
+  // Counted, so that nothing at all is no true element, and no false one either.
+  bool is_all = row.onnx_op == "Not";
+  Ref value = e.cast(e.tensor("self"), DType::kBool);
   Ints axes = axes_of(e);
-  e.yield(axes.empty() ? value : e.reduce(row.onnx_op, value, axes, keeps_dims(e)));
+  if (axes.empty()) return e.yield(value);
+  if (is_all) value = e.node("Not", {value});
+  Ref found = e.cast(e.reduce("ReduceSum", e.cast(value, DType::kI64), axes, keeps_dims(e)), DType::kBool);
+  e.yield(is_all ? e.node("Not", {found}) : found);
 }
 
 // max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
@@ -169,12 +174,12 @@ constexpr Translation kReduction[] = {
     {"aten.max.default", emit_reduction, "ReduceMax"},
     {"aten.min.default", emit_reduction, "ReduceMin"},
     {"aten.logsumexp.default", emit_reduction, "ReduceLogSumExp"},
-    {"aten.all.default", emit_truth, "ReduceMin"},
-    {"aten.all.dim", emit_truth, "ReduceMin"},
-    {"aten.all.dims", emit_truth, "ReduceMin"},
-    {"aten.any.default", emit_truth, "ReduceMax"},
-    {"aten.any.dim", emit_truth, "ReduceMax"},
-    {"aten.any.dims", emit_truth, "ReduceMax"},
+    {"aten.all.default", emit_truth, "Not"},
+    {"aten.all.dim", emit_truth, "Not"},
+    {"aten.all.dims", emit_truth, "Not"},
+    {"aten.any.default", emit_truth},
+    {"aten.any.dim", emit_truth},
+    {"aten.any.dims", emit_truth},
     {"aten.max.dim", emit_extreme, "ReduceMax"},
     {"aten.min.dim", emit_extreme, "ReduceMin"},
     {"aten.aminmax.default", emit_aminmax},
