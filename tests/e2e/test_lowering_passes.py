@@ -91,4 +91,5 @@ def test_lowered_capture_equals_the_plain_one(argosy: Argosy, family: str, tmp_p
     assert len(expected) == len(actual) > 0
     for a, b in zip(expected, actual, strict=True):
         # Products of complex numbers are rounded in another order.
-        torch.testing.assert_close(b, a, rtol=1e-5 if family == "deepseek_v2" else 0, atol=0, equal_nan=True)
+        tolerance = 1e-5 if family == "deepseek_v2" else 0
+        torch.testing.assert_close(b, a, rtol=tolerance, atol=tolerance, equal_nan=True)
