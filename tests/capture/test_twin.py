@@ -240,3 +240,17 @@ def test_trials_are_resumed_and_summed_up(tmp_path, capsys):
     assert main(["gpt2", "bert", "--results", str(results)]) == 1  # one runs, one is on record as failed
     printed = capsys.readouterr().out
     assert "as recorded" in printed and "1 of 2" in printed
+
+
+def test_configuration_of_a_part_that_no_table_lists(tmp_path):
+    """The auto classes of transformers do not know every type; the model class that a configuration names does."""
+    from transformers import BarkFineConfig
+
+    from argosy.capture.configuration import load_config
+
+    BarkFineConfig(architectures=["BarkFineModel"], hidden_size=24).save_pretrained(tmp_path)
+    config = load_config(tmp_path)
+    assert isinstance(config, BarkFineConfig) and config.hidden_size == 24
+    BarkFineConfig(architectures=["NoSuchModel"]).save_pretrained(tmp_path)
+    with pytest.raises(ExportError, match="does not know"):
+        load_config(tmp_path)

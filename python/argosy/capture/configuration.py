@@ -49,14 +49,28 @@ def load_config(folder: Path, *, trust_remote_code: bool = False) -> Any:
     """The configuration object of transformers for a folder. Code of the folder runs only if ``trust_remote_code``."""
     from transformers import AutoConfig
 
-    if "auto_map" in read_configuration(folder) and not trust_remote_code:
+    document = read_configuration(folder)
+    if "auto_map" in document and not trust_remote_code:
         raise ExportError(f"{folder} has code of its own, which is not run unless asked for", code="untrusted-code",
                           hint="read its *.py files, then pass --trust-remote-code")  # fmt: skip
     try:
         return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=trust_remote_code)
     except (ValueError, KeyError, OSError) as error:
+        if (kind := _config_class(document)) is not None:
+            return kind.from_pretrained(folder, local_files_only=True)
         raise ExportError(f"transformers does not know the configuration of {folder}: {_first_line(error)}",
                           code="unknown-model", hint="a newer transformers may know this model_type") from error  # fmt: skip
+
+
+def _config_class(document: dict[str, Any]) -> Any:
+    """That of the model class which a configuration names: parts of larger models have types that no table lists."""
+    import transformers
+
+    for name in document.get("architectures") or ():
+        kind = getattr(getattr(transformers, str(name), None), "config_class", None)
+        if kind is not None and kind.model_type == document.get("model_type"):
+            return kind
+    return None
 
 
 def set_dtype(config: Any, dtype: str) -> None:

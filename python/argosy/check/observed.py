@@ -45,8 +45,9 @@ def _of_forward(model: torch.nn.Module, interface: Mapping[str, Any]) -> list[Ex
     found = []
     for prompt in _prompts(model):
         observer = InputObserver()
+        flags = call_flags(model.forward, use_cache=False, return_dict=True)  # an observed forward tells less
         with observer(model), torch.no_grad():
-            model(**prompt, **call_flags(model.forward, use_cache=False, return_dict=True))
+            model(**prompt, **flags)
         found += [_expected(call, "model", "forward", interface, {}) for call in observer.calls]
     return [each for each in found if each is not None]
 
