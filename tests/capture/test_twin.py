@@ -246,6 +246,7 @@ def test_configuration_of_a_part_that_no_table_lists(tmp_path):
     """The auto classes of transformers do not know every type; the model class that a configuration names does."""
     from transformers import BarkFineConfig
 
+    from argosy import ExportError
     from argosy.capture.configuration import load_config
 
     BarkFineConfig(architectures=["BarkFineModel"], hidden_size=24).save_pretrained(tmp_path)
