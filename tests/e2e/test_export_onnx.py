@@ -243,6 +243,14 @@ def test_same_input_gives_the_same_bytes(exporter: Exporter, small: Path, tmp_pa
     assert len(hashes) == 1
 
 
+def test_a_capture_alone_becomes_a_model_with_its_weights_as_inputs(exporter: Exporter, twins: Path, tmp_path: Path) -> None:
+    exporter.run("capture", "--model", twins / "llama", "-o", tmp_path / "llama.capture")
+    exporter.run("opt", tmp_path / "llama.capture", "-o", tmp_path / "llama.onnx")
+    loaded = onnx.load(tmp_path / "llama.onnx")
+    assert "model.layers.1.mlp.up_proj.weight" in {each.name for each in loaded.graph.input}
+    onnx.checker.check_model(loaded, full_check=True)
+
+
 def test_progress_is_a_json_object_a_line(exporter: Exporter, twins: Path, tmp_path: Path) -> None:
     said = exporter.export(twins / "llama", tmp_path / "a.onnx", "--progress", "json")
     lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
