@@ -115,6 +115,35 @@ void emit_while_loop(const Emitter& e, const Translation&) {
   e.yield(results);
 }
 
+// scan(combine, init, xs, additional): states first, then what each step of the first dim gives, stacked
+void emit_scan(const Emitter& e, const Translation&) {
+  Builder& b = e.builder();
+  Refs states, sequences, additional;
+  add_operands(e, e.argument("init"), states);
+  add_operands(e, e.argument("xs"), sequences);
+  add_operands(e, e.argument("additional"), additional);
+  Refs inputs;
+  for (const Refs* values : {&states, &sequences}) {
+    for (Ref value : *values) inputs.push_back(b.add_value({"", b.dtype(value), std::nullopt}));
+  }
+  b.open_graph("step", inputs);
+  Refs operands = inputs;
+  operands.insert(operands.end(), additional.begin(), additional.end());
+  uint32_t body = 0;
+  try {
+    body = b.close_graph(own(e, typed(e, e.translator().run_subgraph(graph_argument(e, "combine"), operands))));
+  } catch (Declined&) {
+    b.close_graph({});
+    throw;
+  }
+  auto count = static_cast<int64_t>(sequences.size());
+  Refs given = states;
+  given.insert(given.end(), sequences.begin(), sequences.end());
+  Refs results = b.node("Scan", std::move(given), e.result_count(), {{"body", body}, {"num_scan_inputs", count}});
+  for (size_t i = 0; i < results.size(); ++i) b[results[i]].dtype = e.result(i).dtype;
+  e.yield(results);
+}
+
 // wrap_with_set_grad_enabled(enable_grad, body, operands...): the body as it is
 void emit_wrapped(const Emitter& e, const Translation&) {
   const argosy::Node& node = e.translator().graph()[e.node_id()];
@@ -138,6 +167,7 @@ void emit_wrapped(const Emitter& e, const Translation&) {
 constexpr Translation kControlFlow[] = {
     {"higher_order.cond", emit_cond},
     {"higher_order.while_loop", emit_while_loop},
+    {"higher_order.scan", emit_scan},
     {"higher_order.wrap_with_set_grad_enabled", emit_wrapped},
     {"higher_order.wrap_with_autocast", emit_wrapped},
 };
