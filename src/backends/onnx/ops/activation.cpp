@@ -224,6 +224,25 @@ void emit_nan_to_num(const Emitter& e, const Translation&) {
   e.yield(e.node("Where", {e.node("Equal", {x, e.like(x, -kInfinity)}), or_else("neginf", -largest), result}));
 }
 
+// erfinv(Tensor self) -> Tensor: a rational first guess in w = -log(1 - x * x), exact to 2e-3, then two steps of
+// Newton's method, which square the error
+void emit_erfinv(const Emitter& e, const Translation&) {
+  Ref x = e.cast(self(e), DType::kF64), one = e.like(x, 1), size = e.node("Abs", {x});
+  constexpr double kA = 0.147;
+  Ref log = e.node("Log", {e.mul(e.sub(one, x), e.add(one, x))});
+  Ref half = e.add(e.mul(log, e.like(x, 0.5)), e.like(x, 2 / (M_PI * kA)));
+  Ref inner = e.sub(e.node("Sqrt", {e.sub(e.mul(half, half), e.mul(log, e.like(x, 1 / kA)))}), half);
+  Ref y = e.node("Sqrt", {e.node("Max", {inner, e.like(x, 0)})});
+  for (int step = 0; step < 2; ++step) {
+    Ref error = e.sub(e.cast(e.node("Erf", {y}), DType::kF64), size);
+    Ref slope = e.mul(e.node("Exp", {e.node("Neg", {e.mul(y, y)})}), e.like(x, 2 / std::sqrt(M_PI)));
+    y = e.sub(y, e.div(error, slope));
+  }
+  Ref is_end = e.node("Equal", {size, one});
+  y = e.node("Where", {is_end, e.like(x, kInfinity), y});
+  e.yield(e.mul(e.node("Sign", {x}), y));
+}
+
 // logit(Tensor self, float? eps=None) -> Tensor
 void emit_logit(const Emitter& e, const Translation&) {
   Ref x = self(e);
@@ -295,6 +314,7 @@ constexpr Translation kActivation[] = {
     {"aten.hardshrink.default", emit_shrink},
     {"aten.nan_to_num.default", emit_nan_to_num},
     {"aten.logit.default", emit_logit},
+    {"aten.erfinv.default", emit_erfinv},
 };
 
 }  // namespace

@@ -201,6 +201,32 @@ void emit_pad(const Emitter& e, const Translation& row) {
   e.yield(e.node("Pad", {e.tensor("self"), pads_of(e, name, e.rank("self"))}, {{"mode", mode}}));
 }
 
+// broadcast_tensors(Tensor[] tensors) -> Tensor[]
+void emit_broadcast(const Emitter& e, const Translation&) {
+  Refs results;
+  for (ValueId id : e.tensor_ids("tensors")) {
+    results.push_back(e.expand(e.tensor(id), e.type_of(id).shape, e.result(results.size()).shape));
+  }
+  e.yield(results);
+}
+
+// diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor
+void emit_diff(const Emitter& e, const Translation&) {
+  int64_t axis = e.dim("dim", e.rank("self"));
+  Refs parts;
+  for (std::string_view name : {"prepend", "self", "append"}) {
+    if (e.has(name)) parts.push_back(e.tensor(name));
+  }
+  Ref value = e.concat(std::move(parts), axis);
+  bool is_bool = e.type("self").dtype == DType::kBool;
+  for (int64_t i = 0; i < e.integer("n"); ++i) {
+    Ref later = e.slice(value, axis, e.ints({1}), e.ints({INT64_MAX}));
+    Ref earlier = e.slice(value, axis, e.ints({0}), e.ints({-1}));
+    value = is_bool ? e.node("Xor", {later, earlier}) : e.sub(later, earlier);
+  }
+  e.yield(value);
+}
+
 // pixel_shuffle(Tensor self, int upscale_factor) -> Tensor: [..., c*r*r, h, w] to [..., c, h*r, w*r]
 void emit_pixel_shuffle(const Emitter& e, const Translation&) {
   if (e.rank("self") != 4) e.decline("pixel shuffles of other than 4 dims");
@@ -272,6 +298,8 @@ constexpr Translation kShape[] = {
     {"aten.pixel_shuffle.default", emit_pixel_shuffle},
     {"aten.pixel_unshuffle.default", emit_pixel_unshuffle},
     {"aten.diagonal.default", emit_diagonal},
+    {"aten.broadcast_tensors.default", emit_broadcast},
+    {"aten.diff.default", emit_diff},
 };
 
 }  // namespace
