@@ -143,6 +143,7 @@ for name in ("sqrt", "rsqrt", "log", "log2", "log10", "log1p", "reciprocal"):
     op(f"aten.{name}.default", f32(17, v="special"), tolerance=2e-5)
 for name in ("asin", "acos", "atanh"):
     op(f"aten.{name}.default", f32("b", 4, v="unit"))
+op("aten.erfinv.default", f32("b", 4, v="unit"), tolerance=1e-4)
 op("aten.acosh.default", f32("b", v=exactly(1.0, 1.5, 7.0)))
 for name in ("floor", "ceil", "round", "trunc"):
     op(f"aten.{name}.default", i64("b"))
