@@ -7,9 +7,10 @@
 namespace argosy {
 
 Pass normalise() {
-  const std::array families = {no_op_rules(),     shape_rules(),       joining_rules(),
-                               creation_rules(),  elementwise_rules(), elementwise_synonyms(),
-                               composite_rules(), diagonal_rules(),    random_rules()};
+  const std::array families = {no_op_rules(),       shape_rules(),          joining_rules(),        creation_rules(),
+                               elementwise_rules(), elementwise_synonyms(), composite_rules(),      diagonal_rules(),
+                               random_rules(),      arrangement_rules(),    arrangement_synonyms(), product_rules(),
+                               product_synonyms()};
   return apply_rules("normalise", std::make_shared<const RuleTable>(families));
 }
 

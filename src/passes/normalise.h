@@ -28,9 +28,11 @@ namespace argosy {
 ///
 /// Every other op is left as it is: linear, matmul, scaled_dot_product_attention, norms, convolutions, activations,
 /// embedding, einsum and so on stay whole. Gone are assertions, detach, alias, clone, contiguous, lift_fresh_copy,
-/// dropout of an evaluation, stack, unbind, narrow, tile, repeat_interleave.self_int, meshgrid, eye, outer, glu,
-/// square, addcmul, addcdiv (where shapes allow it), logical_*, argsort, all synonyms (multiply, concat, clip, __and__,
-/// …), diagonal_scatter, random numbers other than rand and randn, and slices, views and expands that change nothing.
+/// dropout of an evaluation; stack, hstack, vstack, column_stack, unbind, narrow, tile, repeat_interleave.self_int,
+/// meshgrid, broadcast_tensors; eye, diag, diag_embed, diagonal_scatter, trace; fliplr, flipud, rot90, channel_shuffle,
+/// diff; outer, inner, dot, mv, addmv, addbmm, chain_matmul, cross, kron, tensordot (over numbers); glu, square,
+/// addcmul, addcdiv (where shapes allow it), logical_*, argsort, mse_loss; random numbers other than rand and randn;
+/// all synonyms (multiply, concat, clip, __and__, …); and slices, views and expands that change nothing.
 Pass normalise();
 
 }  // namespace argosy

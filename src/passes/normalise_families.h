@@ -33,6 +33,10 @@ std::span<const RewriteRule> elementwise_rules();     // normalise_elementwise.c
 std::span<const RewriteRule> elementwise_synonyms();  // normalise_elementwise.cpp
 std::span<const RewriteRule> composite_rules();       // normalise_composites.cpp
 std::span<const RewriteRule> diagonal_rules();        // normalise_diagonals.cpp
+std::span<const RewriteRule> arrangement_rules();     // normalise_arrangements.cpp
+std::span<const RewriteRule> arrangement_synonyms();  // normalise_arrangements.cpp
+std::span<const RewriteRule> product_rules();         // normalise_products.cpp
+std::span<const RewriteRule> product_synonyms();      // normalise_products.cpp
 std::span<const RewriteRule> random_rules();          // normalise_random.cpp
 
 }  // namespace argosy

@@ -13,6 +13,13 @@ Result<bool> drop_copy(RuleContext& context, const RewriteRule&) {
   return match.replace(std::get<ValueId>(match.arguments()[0].variant()));
 }
 
+/// Real numbers are their own conjugates.
+Result<bool> drop_conjugate(RuleContext& context, const RewriteRule& rule) {
+  Match match(context);
+  bool is_complex = kind_of(match.emit.type(match.tensor("self")).dtype) == DTypeKind::kComplex;
+  return is_complex ? Result<bool>(false) : drop_copy(context, rule);
+}
+
 /// to.dtype is the one cast; devices and layouts are all one.
 Result<bool> normalise_cast(RuleContext& context, const RewriteRule&) {
   Match match(context);
@@ -32,14 +39,17 @@ Result<bool> drop_dropout(RuleContext& context, const RewriteRule& rule) {
   return does_nothing ? drop_copy(context, rule) : Result<bool>(false);
 }
 
-/// native_dropout of an evaluation: its mask is all true, and nobody looks at it.
+/// native_dropout of an evaluation: its mask is all true.
 Result<bool> drop_native_dropout(RuleContext& context, const RewriteRule&) {
   Match match(context);
-  const Graph& graph = match.emit.graph();
   const bool* train = match["train"].get_if<bool>();
-  if (train == nullptr || *train || !graph[graph[context.node].outputs[1]].uses.empty()) return false;
+  if (train == nullptr || *train) return false;
   ValueId input = match.tensor("input");
-  return match.replace({input, input});
+  ARGOSY_TRY(IntList sizes, sizes_of(match.emit, input));
+  ARGOSY_TRY(ValueId mask,
+             match.emit(aten::kFull, {{"size", std::move(sizes)}, {"fill_value", true}, {"dtype", DType::kBool}},
+                        match.result(1)));
+  return match.replace({input, mask});
 }
 
 Result<bool> drop_slice(RuleContext& context, const RewriteRule&) {
@@ -62,6 +72,12 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.detach.default", .name = "drop-copy", .apply = drop_copy},
     {.op = "aten.lift_fresh.default", .name = "drop-copy", .apply = drop_copy},
     {.op = "aten.lift_fresh_copy.default", .name = "drop-copy", .apply = drop_copy},
+    {.op = "aten.conj.default", .name = "drop-conjugate", .apply = drop_conjugate},
+    {.op = "aten._conj.default", .name = "drop-conjugate", .apply = drop_conjugate},
+    {.op = "aten.conj_physical.default", .name = "drop-conjugate", .apply = drop_conjugate},
+    {.op = "aten.real.default", .name = "drop-conjugate", .apply = drop_conjugate},
+    {.op = "aten.resolve_conj.default", .name = "drop-copy", .apply = drop_copy},
+    {.op = "aten.resolve_neg.default", .name = "drop-copy", .apply = drop_copy},
     {.op = "aten.positive.default", .name = "drop-copy", .apply = drop_copy},
     {.op = "aten._to_copy.default", .name = "normalise-cast", .apply = normalise_cast},
     {.op = "aten.to.device", .name = "normalise-cast", .apply = normalise_cast},

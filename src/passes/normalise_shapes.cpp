@@ -226,9 +226,13 @@ Result<bool> normalise_expand_as(RuleContext& context, const RewriteRule&) {
 }
 
 constexpr RewriteRule kRules[] = {
+    {.op = "aten._reshape_alias.default", .name = "normalise-view", .apply = normalise_view},
     {.op = "aten._unsafe_view.default", .name = "normalise-view", .apply = normalise_view},
     {.op = "aten.reshape.default", .name = "normalise-view", .apply = normalise_view},
     {.op = "aten.view.default", .name = "normalise-view", .apply = normalise_view},
+    {.op = "aten.atleast_1d.default", .name = "normalise-flatten", .apply = normalise_flatten},
+    {.op = "aten.atleast_2d.default", .name = "normalise-flatten", .apply = normalise_flatten},
+    {.op = "aten.atleast_3d.default", .name = "normalise-flatten", .apply = normalise_flatten},
     {.op = "aten.flatten.using_ints", .name = "normalise-flatten", .apply = normalise_flatten},
     {.op = "aten.ravel.default", .name = "normalise-flatten", .apply = normalise_flatten},
     {.op = "aten.unflatten.int", .name = "normalise-unflatten", .apply = normalise_unflatten},
