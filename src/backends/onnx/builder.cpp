@@ -64,9 +64,7 @@ Ref Builder::weight(TensorSourcePtr source, std::string name) {
 }
 
 Ref Builder::ints(const Ints& values) {
-  Ref ref = literal_value(bytes_of(std::span(values)), DType::kI64, {static_cast<int64_t>(values.size())});
-  int_constants_.emplace(ref, values);
-  return ref;
+  return literal_value(bytes_of(std::span(values)), DType::kI64, {static_cast<int64_t>(values.size())});
 }
 
 Ref Builder::floats(const std::vector<float>& values) {
@@ -91,12 +89,6 @@ Ref Builder::scalar(double value, DType dtype) {
   std::vector<std::byte> bytes(static_cast<size_t>(bits_of(dtype)) / 8);
   cast_elements(DType::kF64, given, dtype, bytes);
   return literal_value(std::move(bytes), dtype, {});
-}
-
-std::optional<Ints> Builder::int_constant(Ref ref) const {
-  auto found = int_constants_.find(ref);
-  if (found == int_constants_.end()) return std::nullopt;
-  return found->second;
 }
 
 Refs Builder::add_node(std::string_view op, Refs inputs, Attributes attributes, size_t results, DType first) {

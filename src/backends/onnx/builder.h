@@ -44,8 +44,6 @@ class Builder {
   Ref scalar(int64_t value, DType dtype);
   Ref constant(TensorSourcePtr literal);
   Ref weight(TensorSourcePtr source, std::string name);
-  /// The numbers of a constant of up to a few elements; nullopt if it is none.
-  std::optional<Ints> int_constant(Ref ref) const;
 
   // ---- nodes, added to the current graph
   /// A node with one result.
@@ -82,7 +80,6 @@ class Builder {
   std::vector<uint32_t> stack_ = {0};
   std::map<std::string, Ref> constants_;     // by recipe
   std::map<Ref, TensorSourcePtr> literals_;  // what they are
-  std::map<Ref, Ints> int_constants_;
   std::string origin_;
 };
 

@@ -26,9 +26,6 @@ class Sizes {
   std::optional<Ref> value(SymExpr expression);
   /// A shape, i64[n]: a constant where all sizes are numbers.
   std::optional<Ref> shape(std::span<const SymExpr> sizes);
-  /// What can be said of a size without computing it.
-  std::optional<int64_t> number(SymExpr expression) const { return expression.as_integer(); }
-  SymContext& symbols() { return symbols_; }
 
  private:
   struct Known {

@@ -124,28 +124,27 @@ Ref Translator::number(ValueId value) {
   if (values_[value.index].is_valid()) return values_[value.index];
   NodeId producer = (*graph_)[value].producer;
   if (!producer.is_valid()) throw Declined(ErrorCode::kInternal, "", "");
-  std::span<const Translation* const> rows = translations_.find(program_.schemas[(*graph_)[producer].op].name);
+  const Translation& row = translation_of(producer);
+  row.emit(Emitter(*this, producer), row);
+  return values_[value.index];
+}
+
+const Translation& Translator::translation_of(NodeId node) const {
+  const std::string& op = program_.schemas[(*graph_)[node].op].name;
+  std::span<const Translation* const> rows = translations_.find(op);
   if (rows.empty()) {
-    throw Declined(ErrorCode::kUnsupportedOp,
-                   format("op {} has no translation to ONNX", program_.schemas[(*graph_)[producer].op].name),
+    throw Declined(ErrorCode::kUnsupportedOp, format("op {} has no translation to ONNX", op),
                    "see docs/op-coverage.md");
   }
-  rows.front()->emit(Emitter(*this, producer), *rows.front());
-  return values_[value.index];
+  return *rows.back();
 }
 
 void Translator::translate_node(NodeId node) {
   const argosy::Node& source = (*graph_)[node];
-  const std::string& op = program_.schemas[source.op].name;
   builder_.set_origin(source.location.is_valid() ? program_.locations[source.location].module_path : std::string());
   try {
-    std::span<const Translation* const> rows = translations_.find(op);
-    if (rows.empty()) {
-      throw Declined(ErrorCode::kUnsupportedOp, format("op {} has no translation to ONNX", op),
-                     "see docs/op-coverage.md");
-    }
-    // A user's row comes last, and before ours.
-    rows.back()->emit(Emitter(*this, node), *rows.back());
+    const Translation& row = translation_of(node);
+    row.emit(Emitter(*this, node), row);
   } catch (Declined& declined) {
     if (declined.error.message.empty()) return;
     diagnostics_.errors.push_back(

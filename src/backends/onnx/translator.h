@@ -44,6 +44,8 @@ class Translator {
   void add_outputs();
   void run_nodes();
   void translate_node(NodeId node);
+  /// How the node's op becomes ONNX; declined if nothing tells. A user's row goes before ours.
+  const Translation& translation_of(NodeId node) const;
   std::vector<Dim> dims_of(const TensorType& type) const;
   std::string dim_name(SymExpr size) const;
 
