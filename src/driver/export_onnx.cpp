@@ -59,7 +59,10 @@ class OnnxExport final : public Export {
                     const std::function<void(uint64_t)>& progress) const override {
     onnx::Bundle bundle = bundle_;  // cheap: graphs and recipes
     for (size_t i = 0; i < bundle.models().size(); ++i) describe(bundle, i, files_[i].components[0], options.check);
-    TensorWriteOptions stream{options.scratch_bytes, options.threads, progress, {}};
+    TensorWriteOptions stream;
+    stream.scratch_bytes = options.scratch_bytes;
+    stream.threads = options.threads;
+    stream.progress = progress;
     ARGOSY_TRY(std::vector<onnx::Overflow> overflows, bundle.write(folder, stream));
     if (destination_.is_folder) ARGOSY_TRY_STATUS(write_manifest(folder, options.check));
     if (options.on_warning) warn_of(overflows, options);

@@ -48,6 +48,7 @@ class TensorWriter {
     work(count, true);
     threads.clear();
     if (error_) return fail(*std::move(error_));
+    if (!options_.sums) return {};
     for (size_t i = 0; i < pieces_.size(); ++i) {
       PlacedTensor& tensor = tensors_[pieces_[i].tensor];
       auto size = bytes_of(*tensor.source, pieces_[i].count);
@@ -95,7 +96,7 @@ class TensorWriter {
     ARGOSY_TRY_STATUS(tensor.source->stream_range(
         piece.first, piece.count,
         [&](std::span<const std::byte> bytes) -> Status {
-          crc = crc32(crc, bytes);
+          if (options_.sums) crc = crc32(crc, bytes);
           if (options_.observe) options_.observe(piece.tensor, bytes);
           position += bytes.size();
           return file_.write_at(position - bytes.size(), bytes);

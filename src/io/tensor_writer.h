@@ -17,12 +17,13 @@ struct PlacedTensor {
   std::string_view name;  // for messages
   const TensorSource* source = nullptr;
   uint64_t offset = 0;
-  uint32_t crc = 0;  // of its bytes; set by write_tensors
+  uint32_t crc = 0;  // of its bytes; set by write_tensors if sums are wanted
 };
 
 struct TensorWriteOptions {
   size_t scratch_bytes = size_t{64} << 20;  // all threads together
   int threads = 1;                          // at least 1, the caller's among them
+  bool sums = true;                         // whether PlacedTensor::crc is wanted: a third of the work
   /// Told by the caller's thread, after each piece, how many bytes of all tensors are written. May be empty.
   std::function<void(uint64_t done)> progress;
   /// Shown every block of every tensor (whole elements, by index), by any of the threads. May be empty.

@@ -30,6 +30,7 @@ class FileWriter {
     }
     std::vector<std::atomic<uint64_t>> infinite(tensors.size());
     TensorWriteOptions options = options_;
+    options.sums = false;
     if (options_.progress) options.progress = [this](uint64_t done) { options_.progress(done_ + done); };
     if (std::ranges::find(is_watched, true) != is_watched.end()) {
       options.observe = [&](size_t tensor, std::span<const std::byte> block) {
