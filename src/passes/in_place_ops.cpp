@@ -77,8 +77,8 @@ constexpr std::string_view kTruths[] = {
     "logical_and", "logical_not", "logical_or", "logical_xor",   "lt", "ne", "not_equal",
 };
 
-/// "aten::add_.Tensor(Tensor(a!) self) -> Tensor(a!)" -> "aten::add.Tensor(Tensor self) -> Tensor"; "" if the name is
-/// not that of an in-place op.
+/// add_.Tensor(Tensor(a!) self) -> Tensor(a!) becomes add.Tensor(Tensor self) -> Tensor; "" if the name is not that of
+/// an in-place op.
 std::string functional_schema(const OpSchema& schema) {
   constexpr size_t kNamespace = 6;  // aten and two colons
   std::string name = schema.text.substr(0, schema.text.find('('));

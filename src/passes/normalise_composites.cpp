@@ -165,14 +165,14 @@ struct ConvolutionRow {
 };
 
 constexpr ConvolutionRow kConv1d = {
-    "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] "
-    "dilation=1, SymInt groups=1) -> Tensor"};
+    "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], "
+    "SymInt[1] dilation=[1], SymInt groups=1) -> Tensor"};
 constexpr ConvolutionRow kConv2d = {
-    "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] "
-    "dilation=1, SymInt groups=1) -> Tensor"};
+    "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], "
+    "SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor"};
 constexpr ConvolutionRow kConv3d = {
-    "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, SymInt[3] "
-    "dilation=1, SymInt groups=1) -> Tensor"};
+    "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, "
+    "0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor"};
 
 /// Padding by name: "valid" is none, "same" is what keeps the sizes; where that is odd, one more behind.
 Result<bool> normalise_padding(RuleContext& context, const RewriteRule& rule) {
