@@ -168,14 +168,6 @@ void emit_lerp(const Emitter& e, const Translation&) {
   e.yield(e.add(start, e.mul(e.operand("weight", e.result().dtype), e.sub(end, start))));
 }
 
-// addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor; addcdiv alike
-void emit_added(const Emitter& e, const Translation& row) {
-  DType dtype = e.result().dtype;
-  Ref product = e.node(row.onnx_op, {e.tensor("tensor1"), e.tensor("tensor2")});
-  if (e.constant_number("value") != 1.0) product = e.mul(product, e.scalar("value", dtype));
-  e.yield(e.add(e.tensor("self"), product));
-}
-
 // hypot(Tensor self, Tensor other) -> Tensor
 void emit_hypot(const Emitter& e, const Translation&) {
   auto [self, other] = operands(e);
@@ -294,8 +286,6 @@ constexpr Translation kArithmetic[] = {
     {"aten.clamp.Tensor", emit_clamp},
     {"aten.lerp.Scalar", emit_lerp},
     {"aten.lerp.Tensor", emit_lerp},
-    {"aten.addcmul.default", emit_added, "Mul"},
-    {"aten.addcdiv.default", emit_added, "Div"},
     {"aten.atan2.default", emit_atan2},
     {"aten.hypot.default", emit_hypot},
     {"aten.xlogy.Tensor", emit_xlogy},

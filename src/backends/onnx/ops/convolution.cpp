@@ -87,6 +87,23 @@ void emit_avg_pool(const Emitter& e, const Translation& row) {
   e.yield(unbatched(e, e.node("AveragePool", {batched(e, spatial)}, std::move(attributes)), spatial));
 }
 
+/// Means over `parts` windows of a dim of any size: a product with the share of each element in each window.
+Ref averaged_windows(const Emitter& e, Ref value, int64_t axis, Ref size, int64_t parts) {
+  Ref first =
+      e.unsqueeze(e.node("Range", {e.builder().integer(0), e.builder().integer(parts), e.builder().integer(1)}), {1});
+  Ref place = e.node("Range", {e.builder().integer(0), e.without_dims(size), e.builder().integer(1)});
+  Ref count = e.builder().integer(parts), one = e.builder().integer(1);
+  Ref start = e.div(e.mul(first, size), count);
+  Ref end = e.div(e.add(e.mul(e.add(first, one), size), e.sub(count, one)), count);
+  Ref is_inside = e.node("And", {e.node("GreaterOrEqual", {place, start}), e.node("Less", {place, end})});
+  Ref share = e.cast(is_inside, e.builder().dtype(value));
+  share = e.div(share, e.reduce("ReduceSum", share, {1}, true));
+  // [parts, size] from the left for the last dim but one, transposed from the right for the last one.
+  bool is_last = axis + 1 == e.rank("self");
+  if (!is_last && axis + 2 != e.rank("self")) e.decline("windows of a volume of any size");
+  return is_last ? e.node("MatMul", {value, e.transpose(share, {1, 0})}) : e.node("MatMul", {share, value});
+}
+
 /// A window of [floor(i * size / parts), ceil((i + 1) * size / parts)) of each spatial dim, reduced to one element.
 Ref adaptive_pool(const Emitter& e, Ref value, std::string_view reduction, int64_t first) {
   Ints wanted = e.integers("output_size");
@@ -98,7 +115,11 @@ Ref adaptive_pool(const Emitter& e, Ref value, std::string_view reduction, int64
       continue;
     }
     auto number = size.as_integer();
-    if (!number) e.decline("pooling a dim of any size to a fixed number of elements", "fix the size with --shape");
+    if (!number) {
+      if (reduction != "ReduceMean") e.decline("maxima of a dim of any size in a fixed number of windows");
+      value = averaged_windows(e, value, axis, e.size(size), wanted[i]);
+      continue;
+    }
     Refs parts;
     for (int64_t part = 0; part < wanted[i]; ++part) {
       int64_t start = part * *number / wanted[i], end = ((part + 1) * *number + wanted[i] - 1) / wanted[i];

@@ -42,8 +42,6 @@ void emit_ne(const Emitter& e, const Translation&) {
 
 void emit_unary(const Emitter& e, const Translation& row) { e.yield(e.node(row.onnx_op, {operand(e, "a")})); }
 
-// torch.sym_int: towards zero, as int() does
-void emit_to_int(const Emitter& e, const Translation&) { e.yield(e.cast(operand(e, "a"), DType::kI64)); }
 void emit_to_float(const Emitter& e, const Translation&) { e.yield(e.cast(operand(e, "a"), DType::kF64)); }
 
 // math.ceil(Any x) -> Any and others that round to an integer
@@ -93,7 +91,6 @@ constexpr Translation kNumbers[] = {
     {"_operator.neg", emit_unary, "Neg"},
     {"torch.sym_not", emit_unary, "Not"},
     {"torch._sym_sqrt", emit_unary, "Sqrt"},
-    {"torch.sym_int", emit_to_int},
     {"torch.sym_float", emit_to_float},
     {"torch.sym_ite", emit_ite},
     {"math.ceil", emit_rounded, "Ceil"},

@@ -123,9 +123,7 @@ void emit_variance(const Emitter& e, const Translation& row) {
   Ref divisor = e.sub(e.cast(e.without_dims(e.size(count)), dtype), e.builder().scalar(correction, dtype));
   divisor = e.node("Max", {divisor, e.builder().scalar(0.0, dtype)});
   Ref variance = e.div(e.reduce("ReduceSum", e.mul(centred, centred), axes, keeps_dims(e)), divisor);
-  Ref result = row.onnx_op == "Sqrt" ? e.node("Sqrt", {variance}) : variance;
-  if (e.result_count() == 1) return e.yield(result);
-  e.yield(Refs{result, keeps_dims(e) ? mean : e.squeeze(mean, axes)});
+  e.yield(row.onnx_op == "Sqrt" ? e.node("Sqrt", {variance}) : variance);
 }
 
 // softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor, log_softmax alike
@@ -151,6 +149,36 @@ void emit_cumsum(const Emitter& e, const Translation&) {
   Ref value = e.cast(e.tensor("self"), e.result().dtype);
   if (e.rank("self") == 0) return e.yield(value);
   e.yield(e.node("CumSum", {value, e.builder().integer(e.dim("dim", e.rank("self")))}));
+}
+
+/// What no element of a type is below; or above.
+Ref bound_of(const Emitter& e, DType dtype, bool is_upper) {
+  if (kind_of(dtype) == DTypeKind::kFloat) {
+    double infinity = std::numeric_limits<double>::infinity();
+    return e.builder().scalar(is_upper ? infinity : -infinity, dtype);
+  }
+  if (dtype == DType::kI64) return e.builder().scalar(is_upper ? INT64_MAX : INT64_MIN, dtype);
+  if (dtype == DType::kI32) return e.builder().scalar(int64_t{is_upper ? INT32_MAX : INT32_MIN}, dtype);
+  e.decline("elements of this type");
+}
+
+// cummax(Tensor self, int dim) -> (Tensor values, Tensor indices), cummin alike: of all elements up to each one, which
+// takes the square of the dim in memory; of equal ones the last counts
+void emit_cumulative_extreme(const Emitter& e, const Translation& row) {
+  bool is_max = row.op == "aten.cummax.default";
+  Ref value = e.tensor("self");
+  if (e.rank("self") == 0) return e.yield(Refs{value, e.builder().integer(0)});
+  int64_t axis = e.dim("dim", e.rank("self"));
+  Ref count = e.without_dims(e.size(e.shape("self")[static_cast<size_t>(axis)]));
+  Ref places = e.node("Range", {e.builder().integer(0), count, e.builder().integer(1)});
+  Ref is_seen = e.node("LessOrEqual", {e.unsqueeze(places, {0}), e.unsqueeze(places, {1})});
+  Ints behind;
+  for (int64_t i = axis + 1; i < e.rank("self"); ++i) behind.push_back(i + 1 - axis);
+  Ref seen = e.node(
+      "Where", {e.unsqueeze(is_seen, behind), e.unsqueeze(value, {axis}), bound_of(e, e.type("self").dtype, !is_max)});
+  Ref index = e.node(is_max ? "ArgMax" : "ArgMin", {seen},
+                     {{"axis", axis + 1}, {"keepdims", int64_t{0}}, {"select_last_index", int64_t{1}}});
+  e.yield(Refs{e.reduce(is_max ? "ReduceMax" : "ReduceMin", seen, {axis + 1}, false), index});
 }
 
 // logcumsumexp(Tensor self, int dim) -> Tensor
@@ -192,14 +220,14 @@ constexpr Translation kReduction[] = {
     {"aten.norm.Scalar", emit_norm},
     {"aten.norm.ScalarOpt_dim", emit_norm},
     {"aten.var.correction", emit_variance},
-    {"aten.var_mean.correction", emit_variance},
     {"aten.std.correction", emit_variance, "Sqrt"},
-    {"aten.std_mean.correction", emit_variance, "Sqrt"},
     {"aten.softmax.int", emit_softmax, "Softmax"},
     {"aten.log_softmax.int", emit_softmax, "LogSoftmax"},
     {"aten._safe_softmax.default", emit_safe_softmax},
     {"aten.cumsum.default", emit_cumsum},
     {"aten.logcumsumexp.default", emit_logcumsumexp},
+    {"aten.cummax.default", emit_cumulative_extreme},
+    {"aten.cummin.default", emit_cumulative_extreme},
 };
 
 }  // namespace

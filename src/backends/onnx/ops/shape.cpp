@@ -77,16 +77,6 @@ void emit_split(const Emitter& e, const Translation&) {
 // to.dtype(Tensor(a) self, ScalarType dtype, …) -> Tensor(a)
 void emit_to(const Emitter& e, const Translation&) { e.yield(e.tensor("self")); }  // yield() casts
 
-// chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]; only if the sizes of the parts are not known before
-void emit_chunk(const Emitter& e, const Translation&) {
-  int64_t axis = e.dim("dim", e.rank("self"));
-  Refs sizes;
-  for (size_t i = 0; i < e.result_count(); ++i) sizes.push_back(e.size(e.result(i).shape[static_cast<size_t>(axis)]));
-  if (e.result_count() == 1) return e.yield(e.tensor("self"));
-  e.yield(
-      e.builder().node("Split", {e.tensor("self"), e.concat(std::move(sizes), 0)}, e.result_count(), {{"axis", axis}}));
-}
-
 // repeat(Tensor self, SymInt[] repeats) -> Tensor
 void emit_repeat(const Emitter& e, const Translation&) {
   Ints lead(e.result().shape.size() - e.shape("self").size());
@@ -281,7 +271,6 @@ constexpr Translation kShape[] = {
     {"aten.slice.Tensor", emit_slice},
     {"aten.select.int", emit_select},
     {"aten.split_with_sizes.default", emit_split},
-    {"aten.chunk.default", emit_chunk},
     {"aten.to.dtype", emit_to},
     {"aten.repeat.default", emit_repeat},
     {"aten.flip.default", emit_flip},
