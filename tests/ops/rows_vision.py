@@ -42,7 +42,8 @@ op("aten.adaptive_avg_pool2d.default", f32("b", 3, "n", "n"), [2, 3])
 op("aten._adaptive_avg_pool2d.default", f32("b", 3, 8, 9), [1, 1])
 op("aten.adaptive_avg_pool3d.default", f32("b", 3, 4, 6, 6), [1, 1, 1])
 op("aten.adaptive_avg_pool3d.default", f32("b", 3, 4, 6, 6), [2, 3, 2])
-op("aten.adaptive_max_pool2d.default", f32("b", 3, 8, 9), [1, 1])
+fn("aten.adaptive_max_pool2d.default", "values", lambda x: nn.functional.adaptive_max_pool2d(x, (2, 3)), f32("b", 3, 8, 9))
+fn("aten.adaptive_max_pool2d.default", "one value", lambda x: nn.functional.adaptive_max_pool2d(x, 1), f32("b", 3, 8, 9))
 for name in ("bilinear", "bicubic"):
     full = f"aten.upsample_{name}2d.vec"
     op(full, f32("b", 3, 4, 5), [7, 9], False, None)
