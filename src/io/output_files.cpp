@@ -36,6 +36,14 @@ struct OutputFiles::Impl {
     return {};
   }
 
+  Status move_away(const fs::path& name, const fs::path& where) const {
+    std::error_code failure;
+    fs::rename(folder() / name, where / name, failure);
+    if (failure && failure != std::errc::no_such_file_or_directory)
+      return fail(system_error("replace", folder() / name, failure.value()));
+    return {};
+  }
+
   fs::path folder() const { return main.has_parent_path() ? main.parent_path() : fs::path("."); }
 
   fs::path main;
@@ -67,9 +75,13 @@ Status OutputFiles::commit() {
     names.push_back(it->path().filename());
   if (failure) return fail(system_error("list", impl.temporary.path(), failure.value()));
   std::ranges::sort(names);
+  // Moved away, not removed: freeing the blocks of large files takes a while, in which the name would show nothing.
   if (names.size() > 1) {
-    fs::remove(impl.main, failure);
-    if (failure) return fail(system_error("replace", impl.main, failure.value()));
+    fs::path old = impl.temporary.path() / ".old";
+    fs::create_directory(old, failure);
+    if (failure) return fail(system_error("create", old, failure.value()));
+    ARGOSY_TRY_STATUS(impl.move_away(impl.main.filename(), old));
+    for (const fs::path& name : names) ARGOSY_TRY_STATUS(impl.move_away(name, old));
   }
   for (const fs::path& name : names) {
     if (name != impl.main.filename()) ARGOSY_TRY_STATUS(impl.move(name));
