@@ -15,7 +15,7 @@ from onnx import TensorProto, helper  # noqa: E402
 
 from argosy import ExportError  # noqa: E402
 from argosy.check.engines import EngineError, EngineProcess, find_export  # noqa: E402
-from argosy.check.onnx_worker import from_ort, to_ort  # noqa: E402
+from argosy.check.onnx_worker import from_ort, open_onnx, to_ort  # noqa: E402
 
 MANIFEST = {"model_class": "Doubling", "task": "", "components": [{"name": "double"}, {"name": "half"}]}
 
@@ -95,3 +95,10 @@ def test_tensors_there_and_back(dtype: torch.dtype) -> None:
     tensor = torch.arange(6).reshape(2, 3).to(dtype)
     back = from_ort(to_ort(tensor.t()))
     assert back.dtype == dtype and torch.equal(back, tensor.t())
+
+
+def test_an_output_that_is_called_as_an_input(tmp_path: Path) -> None:
+    value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])  # noqa: E731
+    graph = helper.make_graph([helper.make_node("Neg", ["ids"], ["ids_output"])], "g", [value("ids")], [value("ids_output")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10), tmp_path / "m.onnx")
+    assert open_onnx(str(tmp_path / "m.onnx"))["m"]({"ids": torch.ones(2)})["ids"].tolist() == [-1.0, -1.0]

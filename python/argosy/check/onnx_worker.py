@@ -41,10 +41,17 @@ def dtype_of_onnx(path: str) -> str:
 
 
 def open_onnx(path: str) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
-    """The component that a model is, by its own word."""
+    """The component that a model is, by its own word. Outputs have the names that they have in captures: in a model one that
+    is called as an input has another."""
     session = open_session(path)
-    named = session.get_modelmeta().custom_metadata_map.get("argosy.component")
-    return {named or Path(path).stem: OnnxRunner(session)}
+    component = session.get_modelmeta().custom_metadata_map.get("argosy.component")
+    runner = OnnxRunner(session)
+    names = {f"{name}_output": name for name in runner.inputs if f"{name}_output" in runner.outputs}
+
+    def run(inputs: dict[str, Any]) -> dict[str, Any]:
+        return {names.get(name, name): tensor for name, tensor in runner(inputs).items()}
+
+    return {component or Path(path).stem: run}
 
 
 def open_session(model: str | bytes, threads: int = 0) -> Any:
