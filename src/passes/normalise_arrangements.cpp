@@ -220,6 +220,7 @@ Result<bool> decompose_diff(RuleContext& context, const RewriteRule&) {
   const TensorType result = match.result();
   std::optional<size_t> dim = match.dim("dim", result.shape.size());
   if (!dim || match.integer("n") != 1 || !match["prepend"].is<None>() || !match["append"].is<None>()) return false;
+  if (result.dtype == DType::kBool) return false;  // whether they differ, which is no difference of numbers
   auto part = [&](int64_t start, Argument end) {
     return match.emit(aten::kSlice,
                       {{"self", match.tensor("self")},

@@ -29,11 +29,6 @@ void emit_matmul(const Emitter& e, const Translation&) {
   e.yield(e.node("MatMul", {e.tensor("self"), e.tensor(right)}));
 }
 
-// mv(Tensor self, Tensor vec) -> Tensor, dot(Tensor self, Tensor tensor) -> Tensor
-void emit_matvec(const Emitter& e, const Translation& row) {
-  e.yield(e.node("MatMul", {e.tensor("self"), e.tensor(row.op == "aten.mv.default" ? "vec" : "tensor")}));
-}
-
 // addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 // baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 void emit_added_product(const Emitter& e, const Translation&) {
@@ -87,7 +82,6 @@ constexpr Translation kLinear[] = {
     {"aten.bmm.default", emit_matmul},          {"aten.mm.default", emit_matmul},
     {"aten.addmm.default", emit_added_product}, {"aten.baddbmm.default", emit_added_product},
     {"aten.cdist.default", emit_cdist},         {"aten._cdist_forward.default", emit_cdist},
-    {"aten.mv.default", emit_matvec},           {"aten.dot.default", emit_matvec},
     {"aten.einsum.default", emit_einsum},       {"aten.embedding.default", emit_embedding},
 };
 

@@ -44,12 +44,7 @@ void emit_unary(const Emitter& e, const Translation& row) { e.yield(e.node(row.o
 
 void emit_to_float(const Emitter& e, const Translation&) { e.yield(e.cast(operand(e, "a"), DType::kF64)); }
 
-// math.ceil(Any x) -> Any and others that round to an integer
-void emit_rounded(const Emitter& e, const Translation& row) {
-  std::string_view name = row.op.starts_with("math.") ? "x" : "number";
-  Ref value = e.cast(operand(e, name), DType::kF64);
-  e.yield(e.cast(row.onnx_op.empty() ? value : e.node(row.onnx_op, {value}), DType::kI64));
-}
+void emit_truncated(const Emitter& e, const Translation&) { e.yield(e.cast(operand(e, "x"), DType::kI64)); }
 
 void emit_ite(const Emitter& e, const Translation&) {
   Ref yes = operand(e, "t"), no = operand(e, "f");
@@ -93,10 +88,7 @@ constexpr Translation kNumbers[] = {
     {"torch._sym_sqrt", emit_unary, "Sqrt"},
     {"torch.sym_float", emit_to_float},
     {"torch.sym_ite", emit_ite},
-    {"math.ceil", emit_rounded, "Ceil"},
-    {"math.floor", emit_rounded, "Floor"},
-    {"math.trunc", emit_rounded},
-    {"builtins.round", emit_rounded, "Round"},
+    {"math.trunc", emit_truncated},
     {"aten.sym_size.int", emit_size},
     {"aten.item.default", emit_item},
 };

@@ -191,15 +191,6 @@ void emit_pad(const Emitter& e, const Translation& row) {
   e.yield(e.node("Pad", {e.tensor("self"), pads_of(e, name, e.rank("self"))}, {{"mode", mode}}));
 }
 
-// broadcast_tensors(Tensor[] tensors) -> Tensor[]
-void emit_broadcast(const Emitter& e, const Translation&) {
-  Refs results;
-  for (ValueId id : e.tensor_ids("tensors")) {
-    results.push_back(e.expand(e.tensor(id), e.type_of(id).shape, e.result(results.size()).shape));
-  }
-  e.yield(results);
-}
-
 // diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor
 void emit_diff(const Emitter& e, const Translation&) {
   int64_t axis = e.dim("dim", e.rank("self"));
@@ -287,7 +278,6 @@ constexpr Translation kShape[] = {
     {"aten.pixel_shuffle.default", emit_pixel_shuffle},
     {"aten.pixel_unshuffle.default", emit_pixel_unshuffle},
     {"aten.diagonal.default", emit_diagonal},
-    {"aten.broadcast_tensors.default", emit_broadcast},
     {"aten.diff.default", emit_diff},
 };
 
