@@ -72,7 +72,9 @@ def _add_tokens(request: Request) -> None:
     import torch
 
     sizes = request.sizes
-    sequence = max(1, min(sizes.sequence, _longest(request)))
+    sequence, longest = sizes.sequence, _longest(request)
+    if sequence > longest:
+        sequence = max(1, longest - sequence % 3)  # lengths that differ still do
     ids = _with_placeholders(request, ordinary_tokens(request, sizes.batch, sequence))
     mask = torch.ones_like(ids)
     padding = min(sizes.padding, sequence - 1)
