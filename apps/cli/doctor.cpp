@@ -130,7 +130,12 @@ void judge(DoctorReport& report) {
   report.abilities.push_back(
       {"capture models that are not in the cache", lacking.empty(),
        lacking.empty() ? "" : format("Python lacks {}; install them for it", join(lacking, ", "))});
-  report.abilities.push_back({"export to ONNX or ExecuTorch", false, "not in this version"});
+  report.abilities.push_back({"export captures to ONNX and .pt2", true, ""});
+  bool has_runtime = !version_of(report, "onnxruntime").empty();
+  report.abilities.push_back({"check exports to ONNX", lacking.empty() && has_runtime,
+                              has_runtime ? lacking.empty() ? "" : "captures cannot be made, see above"
+                                          : "Python lacks onnxruntime; install it for it"});
+  report.abilities.push_back({"export to ExecuTorch", false, "not in this version"});
 }
 
 std::string as_text(const DoctorReport& report) {

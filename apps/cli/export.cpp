@@ -196,6 +196,7 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
   ARGOSY_TRY(std::unique_ptr<Export> prepared,
              backend.prepare({capture, &plan, &inputs.checkpoint}, destination, options.backend_options, diagnostics));
   warn_of_fixed_dims(*prepared, terminal);
+  for (const std::string& note : diagnostics.notes) terminal.log(LogLevel::kWarn, note);
   std::optional<ExportCheck> check = check_before_writing(options, backend, inputs, capture, environment, terminal);
   if (!check) {
     terminal.print_error(
