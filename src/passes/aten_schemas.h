@@ -35,6 +35,8 @@ inline constexpr std::string_view kExpand =
 inline constexpr std::string_view kFull =
     "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None) -> Tensor";
+inline constexpr std::string_view kMaskedFill =
+    "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor";
 inline constexpr std::string_view kMeanDim =
     "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
 inline constexpr std::string_view kMulScalar = "aten::mul.Scalar(Tensor self, Scalar other) -> Tensor";

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "passes/aten_schemas.h"
 #include "passes/decomposition_families.h"
 #include "passes/emitter.h"
 
@@ -18,21 +19,9 @@ constexpr std::string_view kContiguous =
     "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)";
 constexpr std::string_view kTranspose = "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)";
 constexpr std::string_view kMatmul = "aten::matmul(Tensor self, Tensor other) -> Tensor";
-constexpr std::string_view kMul = "aten::mul.Scalar(Tensor self, Scalar other) -> Tensor";
-constexpr std::string_view kDiv = "aten::div.Scalar(Tensor self, Scalar other) -> Tensor";
 constexpr std::string_view kTanh = "aten::tanh(Tensor self) -> Tensor";
-constexpr std::string_view kNot = "aten::bitwise_not(Tensor self) -> Tensor";
-constexpr std::string_view kFill = "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor";
-constexpr std::string_view kAdd = "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
 constexpr std::string_view kView = "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)";
-constexpr std::string_view kExpand = "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)";
-constexpr std::string_view kCat = "aten::cat(Tensor[] tensors, int dim=0) -> Tensor";
 constexpr std::string_view kSoftmax = "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
-constexpr std::string_view kSlice =
-    "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)";
-constexpr std::string_view kTo =
-    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
-    "memory_format=None) -> Tensor(a)";
 
 /// The most negative finite number, as a mask of floats has it where a query may not look.
 double lowest(DType dtype) {
@@ -102,11 +91,11 @@ class Attention {
     ARGOSY_TRY(ValueId other, emit_(kTranspose, {{"self", key}, {"dim0", int64_t{-1}}, {"dim1", int64_t{-2}}}, turned));
     TensorType type{query_type_.dtype, {query_type_.shape[0], query_type_.shape[1], query_type_.shape[2], length}, {}};
     ARGOSY_TRY(ValueId scores, emit_(kMatmul, {{"self", query_}, {"other", other}}, type));
-    ARGOSY_TRY(scores, emit_(kMul, {{"self", scores}, {"other", number(5)}}, type));
+    ARGOSY_TRY(scores, emit_(aten::kMulScalar, {{"self", scores}, {"other", number(5)}}, type));
     if (double cap = number(6); cap != 0) {
-      ARGOSY_TRY(scores, emit_(kDiv, {{"self", scores}, {"other", cap}}, type));
+      ARGOSY_TRY(scores, emit_(aten::kDivScalar, {{"self", scores}, {"other", cap}}, type));
       ARGOSY_TRY(scores, emit_(kTanh, {{"self", scores}}, type));
-      ARGOSY_TRY(scores, emit_(kMul, {{"self", scores}, {"other", cap}}, type));
+      ARGOSY_TRY(scores, emit_(aten::kMulScalar, {{"self", scores}, {"other", cap}}, type));
     }
     if (const ValueId* mask = arguments_[3].get_if<ValueId>()) {
       ARGOSY_TRY(scores, masked(scores, *mask));
@@ -116,15 +105,15 @@ class Attention {
     precise.dtype = DType::kF32;
     ARGOSY_TRY(ValueId weights,
                emit_(kSoftmax, {{"self", scores}, {"dim", int64_t{-1}}, {"dtype", DType::kF32}}, precise));
-    return emit_(kTo, {{"self", weights}, {"dtype", type.dtype}}, type);
+    return emit_(aten::kTo, {{"self", weights}, {"dtype", type.dtype}}, type);
   }
 
   Result<ValueId> masked(ValueId scores, ValueId mask) {
     TensorType type = emit_.type(scores), mask_type = emit_.type(mask);
-    if (mask_type.dtype != DType::kBool) return emit_(kAdd, {{"self", scores}, {"other", mask}}, type);
+    if (mask_type.dtype != DType::kBool) return emit_(aten::kAddTensor, {{"self", scores}, {"other", mask}}, type);
     mask_type.strides.clear();
-    ARGOSY_TRY(ValueId hidden, emit_(kNot, {{"self", mask}}, mask_type));
-    return emit_(kFill, {{"self", scores}, {"mask", hidden}, {"value", lowest(type.dtype)}}, type);
+    ARGOSY_TRY(ValueId hidden, emit_(aten::kBitwiseNot, {{"self", mask}}, mask_type));
+    return emit_(aten::kMaskedFill, {{"self", scores}, {"mask", hidden}, {"value", lowest(type.dtype)}}, type);
   }
 
   /// A sink is one more score of each head that takes part in the softmax and weighs no value.
@@ -139,17 +128,18 @@ class Attention {
     ARGOSY_TRY(IntItem queries, emit_.size(scores, 2));
     TensorType wide{dtype, {type.shape[0], type.shape[1], type.shape[2], one}, {}};
     wide.strides = {emit_.number(0), one, emit_.number(0), one};
-    ARGOSY_TRY(sink,
-               emit_(kExpand, {{"self", sink}, {"size", IntList{batch, int64_t{-1}, queries, int64_t{1}}}}, wide));
+    ARGOSY_TRY(
+        sink, emit_(aten::kExpand, {{"self", sink}, {"size", IntList{batch, int64_t{-1}, queries, int64_t{1}}}}, wide));
     TensorType joined = type;
     joined.shape[3] = more;
-    ARGOSY_TRY(ValueId all, emit_(kCat, {{"tensors", ValueList{scores, sink}}, {"dim", int64_t{-1}}}, joined));
+    ARGOSY_TRY(ValueId all, emit_(aten::kCat, {{"tensors", ValueList{scores, sink}}, {"dim", int64_t{-1}}}, joined));
     ARGOSY_TRY(ValueId weights, emit_(kSoftmax, {{"self", all}, {"dim", int64_t{-1}}}, joined));
     TensorType cut = type;
     SymContext& symbols = emit_.symbols();
     SymExpr row = more, head = symbols.mul(type.shape[2], row);
     cut.strides = {symbols.mul(type.shape[1], head), head, row, one};
-    return emit_(kSlice, {{"self", weights}, {"dim", int64_t{3}}, {"start", int64_t{0}}, {"end", int64_t{-1}}}, cut);
+    return emit_(aten::kSlice, {{"self", weights}, {"dim", int64_t{3}}, {"start", int64_t{0}}, {"end", int64_t{-1}}},
+                 cut);
   }
 
   Emitter emit_;

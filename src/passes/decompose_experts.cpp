@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "passes/aten_schemas.h"
 #include "passes/decomposition_families.h"
 #include "passes/emitter.h"
 
@@ -10,18 +11,10 @@ namespace {
 constexpr std::string_view kGroupedMm =
     "aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> "
     "Tensor";
-constexpr std::string_view kPad = "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor";
-constexpr std::string_view kSlice =
-    "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)";
-constexpr std::string_view kTo =
-    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
-    "memory_format=None) -> Tensor(a)";
-constexpr std::string_view kSelect = "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)";
 constexpr std::string_view kArange =
     "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None) -> Tensor";
 constexpr std::string_view kLess = "aten::lt.Tensor(Tensor self, Tensor other) -> Tensor";
-constexpr std::string_view kUnsqueeze = "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)";
 constexpr std::string_view kWhere = "aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor";
 
 constexpr int64_t kAlignment = 16;  // bytes; what the kernel asks of the strides of both matrices
@@ -49,31 +42,32 @@ Result<bool> decompose_grouped_mm(RuleContext& context, const RewriteRule&) {
   SymExpr padded_inner = symbols.add(inner, emit.number(inner_padding)),
           padded_outer = symbols.add(outer, emit.number(outer_padding));
   if (inner_padding > 0) {
-    ARGOSY_TRY(input, emit(kPad, {{"self", input}, {"pad", IntList{int64_t{0}, inner_padding}}},
+    ARGOSY_TRY(input, emit(aten::kConstantPad, {{"self", input}, {"pad", IntList{int64_t{0}, inner_padding}}},
                            TensorType{dtype, {rows, padded_inner}, {}}));
   }
   if (inner_padding > 0 || outer_padding > 0) {
-    ARGOSY_TRY(weight,
-               emit(kPad, {{"self", weight}, {"pad", IntList{int64_t{0}, outer_padding, int64_t{0}, inner_padding}}},
-                    TensorType{dtype, {weight_type.shape[0], padded_inner, padded_outer}, {}}));
+    ARGOSY_TRY(weight, emit(aten::kConstantPad,
+                            {{"self", weight}, {"pad", IntList{int64_t{0}, outer_padding, int64_t{0}, inner_padding}}},
+                            TensorType{dtype, {weight_type.shape[0], padded_inner, padded_outer}, {}}));
   }
   if (ends_type.dtype != DType::kI32) {
-    ARGOSY_TRY(ends, emit(kTo, {{"self", ends}, {"dtype", DType::kI32}}, TensorType{DType::kI32, ends_type.shape, {}}));
+    ARGOSY_TRY(ends,
+               emit(aten::kTo, {{"self", ends}, {"dtype", DType::kI32}}, TensorType{DType::kI32, ends_type.shape, {}}));
   }
   ARGOSY_TRY(ValueId product, emit(kGroupedMm, {{"self", input}, {"mat2", weight}, {"offs", ends}},
                                    TensorType{dtype, {rows, padded_outer}, {}}));
   if (outer_padding > 0) {
-    ARGOSY_TRY(product, emit(kSlice, {{"self", product}, {"dim", int64_t{1}}, {"end", *outer.as_integer()}},
+    ARGOSY_TRY(product, emit(aten::kSlice, {{"self", product}, {"dim", int64_t{1}}, {"end", *outer.as_integer()}},
                              TensorType{dtype, {rows, outer}, {padded_outer, emit.number(1)}}));
   }
   ARGOSY_TRY(IntItem row_count, emit.size(input, 0));
   Argument end = std::visit([](auto item) { return Argument(item); }, row_count);
   ARGOSY_TRY(ValueId numbers, emit(kArange, {{"end", std::move(end)}, {"device", Device{"cpu", std::nullopt}}},
                                    TensorType{DType::kI64, {rows}, {}}));
-  ARGOSY_TRY(ValueId last, emit(kSelect, {{"self", ends}, {"dim", int64_t{0}}, {"index", int64_t{-1}}},
+  ARGOSY_TRY(ValueId last, emit(aten::kSelect, {{"self", ends}, {"dim", int64_t{0}}, {"index", int64_t{-1}}},
                                 TensorType{DType::kI32, {}, {}}));
   ARGOSY_TRY(ValueId is_used, emit(kLess, {{"self", numbers}, {"other", last}}, TensorType{DType::kBool, {rows}, {}}));
-  ARGOSY_TRY(is_used, emit(kUnsqueeze, {{"self", is_used}, {"dim", int64_t{1}}},
+  ARGOSY_TRY(is_used, emit(aten::kUnsqueeze, {{"self", is_used}, {"dim", int64_t{1}}},
                            TensorType{DType::kBool, {rows, emit.number(1)}, {}}));
   ARGOSY_TRY(ValueId result, emit(kWhere, {{"condition", is_used}, {"self", product}, {"other", int64_t{0}}},
                                   TensorType{dtype, {rows, outer}, {}}));

@@ -14,7 +14,6 @@ namespace {
 constexpr std::string_view kEye =
     "aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None) -> Tensor";
-constexpr std::string_view kMaskedFill = "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor";
 constexpr std::string_view kFullLike =
     "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
     "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor";
@@ -153,7 +152,7 @@ Result<ValueId> emit_diagonal(Emitter& emit, std::span<const Argument> arguments
   }
   ARGOSY_TRY(ValueId mask, emit(kEye, {{"n", sizes[0]}, {"m", sizes[1]}, {"dtype", DType::kBool}},
                                 TensorType{DType::kBool, type.shape, {}}));
-  return emit(kMaskedFill, {{"self", self}, {"mask", mask}, {"value", arguments[1]}}, std::move(type));
+  return emit(aten::kMaskedFill, {{"self", self}, {"mask", mask}, {"value", arguments[1]}}, std::move(type));
 }
 
 }  // namespace
