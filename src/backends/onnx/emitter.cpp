@@ -1,6 +1,8 @@
 #include "backends/onnx/emitter.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "backends/onnx/translator.h"
 #include "base/check.h"
@@ -277,6 +279,21 @@ Ref Emitter::slice(Ref value, int64_t axis, Ref start, Ref end, int64_t step) co
 
 Ref Emitter::concat(Refs values, int64_t axis) const {
   return values.size() == 1 ? values.front() : node("Concat", std::move(values), {{"axis", axis}});
+}
+
+Ref Emitter::count_up(Ref end) const { return node("Range", {builder().integer(0), end, builder().integer(1)}); }
+
+SymExpr Emitter::elements(Shape shape) const {
+  SymExpr count = number(1);
+  for (SymExpr size : shape) count = symbols().mul(count, size);
+  return count;
+}
+
+Ref Emitter::transpose_last(Ref value, int64_t rank) const {
+  Ints order(static_cast<size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return transpose(value, order);
 }
 
 Ref Emitter::reduce(std::string_view op, Ref value, const Ints& axes, bool keeps_dims) const {

@@ -94,6 +94,13 @@ class Emitter {
   /// Elements [start, end) of one dim; each is i64[1].
   Ref slice(Ref value, int64_t axis, Ref start, Ref end, int64_t step = 1) const;
   Ref concat(Refs values, int64_t axis) const;
+  /// 0, 1, …, end - 1 as i64; the end has no dims.
+  Ref count_up(Ref end) const;
+  Ref count_up(SymExpr end) const { return count_up(without_dims(size(end))); }
+  /// How many elements a shape has.
+  SymExpr elements(Shape shape) const;
+  /// With the last two dims exchanged.
+  Ref transpose_last(Ref value, int64_t rank) const;
   /// A reduction over axes, which is an input or an attribute, depending on op and opset.
   Ref reduce(std::string_view op, Ref value, const Ints& axes, bool keeps_dims) const;
   Ref add(Ref a, Ref b) const { return node("Add", {a, b}); }

@@ -33,10 +33,7 @@ void emit_sdpa(const Emitter& e, const Translation&) {
     key = repeated_heads(e, key, key_shape, heads);
     value = repeated_heads(e, value, e.shape("value"), heads);
   }
-  Ints swapped;
-  for (int64_t i = 0; i < rank; ++i) swapped.push_back(i);
-  std::swap(swapped[static_cast<size_t>(rank) - 1], swapped[static_cast<size_t>(rank) - 2]);
-  Ref keys = e.transpose(key, swapped);
+  Ref keys = e.transpose_last(key, rank);
   if (e.has("scale")) {
     query = e.mul(query, e.scalar("scale", dtype));
   } else if (auto width = query_shape.back().as_integer()) {

@@ -6,12 +6,17 @@ namespace {
 
 GraphId graph_argument(const Emitter& e, std::string_view name) { return *e.argument(name).get_if<GraphId>(); }
 
+/// A tensor, or a size as it is inside ([1]).
+Ref operand(const Emitter& e, ValueId value) {
+  bool is_number = e.translator().graph()[value].number() != nullptr;
+  return is_number ? e.translator().number(value) : e.tensor(value);
+}
+
 /// Operands of a higher-order op: tensors, and sizes as they are inside ([1]).
 void add_operands(const Emitter& e, const Argument& list, Refs& operands) {
   if (const ValueList* values = list.get_if<ValueList>()) {
     for (ValueId value : *values) {
-      bool is_number = e.translator().graph()[value].number() != nullptr;
-      operands.push_back(is_number ? e.translator().number(value) : e.tensor(value));
+      operands.push_back(operand(e, value));
     }
   } else if (const IntList* items = list.get_if<IntList>()) {
     for (const IntItem& item : *items) operands.push_back(e.size_item(item));
@@ -19,8 +24,7 @@ void add_operands(const Emitter& e, const Argument& list, Refs& operands) {
     for (const Argument& item : mixed->items) {
       const ValueId* value = item.get_if<ValueId>();
       if (value == nullptr) e.decline("an operand that is neither a tensor nor a size");
-      bool is_number = e.translator().graph()[*value].number() != nullptr;
-      operands.push_back(is_number ? e.translator().number(*value) : e.tensor(*value));
+      operands.push_back(operand(e, *value));
     }
   }
 }
@@ -157,8 +161,7 @@ void emit_wrapped(const Emitter& e, const Translation&) {
     } else if (is_behind) {
       const ValueId* value = argument.get_if<ValueId>();
       if (value == nullptr) e.decline("an operand that is neither a tensor nor a size");
-      bool is_number = e.translator().graph()[*value].number() != nullptr;
-      operands.push_back(is_number ? e.translator().number(*value) : e.tensor(*value));
+      operands.push_back(operand(e, *value));
     }
   }
   e.yield(e.translator().run_subgraph(body, operands));

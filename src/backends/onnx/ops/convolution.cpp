@@ -71,8 +71,7 @@ void emit_max_pool(const Emitter& e, const Translation& row) {
   }
   Refs results = e.builder().node("MaxPool", {batched(e, spatial)}, 2, std::move(attributes));
   // ONNX counts through the whole tensor, torch through each plane.
-  SymExpr plane = e.number(1);
-  for (SymExpr size : e.shape("self").last(static_cast<size_t>(spatial))) plane = e.symbols().mul(plane, size);
+  SymExpr plane = e.elements(e.shape("self").last(static_cast<size_t>(spatial)));
   Ref index = e.node("Mod", {results[1], e.without_dims(e.size(plane))});
   e.yield(Refs{unbatched(e, results[0], spatial), unbatched(e, index, spatial)});
 }
@@ -89,9 +88,8 @@ void emit_avg_pool(const Emitter& e, const Translation& row) {
 
 /// Means over `parts` windows of a dim of any size: a product with the share of each element in each window.
 Ref averaged_windows(const Emitter& e, Ref value, int64_t axis, Ref size, int64_t parts) {
-  Ref first =
-      e.unsqueeze(e.node("Range", {e.builder().integer(0), e.builder().integer(parts), e.builder().integer(1)}), {1});
-  Ref place = e.node("Range", {e.builder().integer(0), e.without_dims(size), e.builder().integer(1)});
+  Ref first = e.unsqueeze(e.count_up(e.builder().integer(parts)), {1});
+  Ref place = e.count_up(e.without_dims(size));
   Ref count = e.builder().integer(parts), one = e.builder().integer(1);
   Ref start = e.div(e.mul(first, size), count);
   Ref end = e.div(e.add(e.mul(e.add(first, one), size), e.sub(count, one)), count);

@@ -24,7 +24,7 @@ void emit_arange(const Emitter& e, const Translation&) {
 void emit_linspace(const Emitter& e, const Translation&) {
   DType dtype = e.result().dtype, computed = kind_of(dtype) == DTypeKind::kFloat ? dtype : DType::kF64;
   int64_t steps = e.integer("steps");
-  Ref places = e.node("Range", {e.builder().integer(0), e.builder().integer(steps), e.builder().integer(1)});
+  Ref places = e.count_up(e.builder().integer(steps));
   Ref start = e.scalar("start", computed), end = e.scalar("end", computed);
   Ref step = e.div(e.sub(end, start), e.like(start, static_cast<double>(steps > 1 ? steps - 1 : 1)));
   e.yield(e.add(e.mul(e.cast(places, computed), step), start));

@@ -215,6 +215,15 @@ void emit_scatter(const Emitter& e, const Translation& row) {
   e.yield(e.node("ScatterElements", {self, index, updates}, {{"axis", axis}, {"reduction", reduction}}));
 }
 
+/// One dim first, the others behind, in order.
+Ints axis_first(int64_t axis, int64_t rank) {
+  Ints order = {axis};
+  for (int64_t i = 0; i < rank; ++i) {
+    if (i != axis) order.push_back(i);
+  }
+  return order;
+}
+
 // index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
 // index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor
 // index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor
@@ -235,10 +244,7 @@ void emit_index_write(const Emitter& e, const Translation& row) {
     source = e.expand(e.operand("value", dtype), {}, shape);
   }
   if (e.has("alpha") && e.constant_number("alpha") != 1.0) source = e.mul(source, e.scalar("alpha", dtype));
-  Ints order = {axis};
-  for (int64_t i = 0; i < rank; ++i) {
-    if (i != axis) order.push_back(i);
-  }
+  Ints order = axis_first(axis, rank);
   Attributes attributes;
   if (row.onnx_op == "add") attributes.push_back({"reduction", std::string("add")});
   Ref written =
@@ -257,9 +263,7 @@ void emit_masked_scatter(const Emitter& e, const Translation&) {
   Ref source = e.cast(e.node("Reshape", {e.tensor("source"), e.ints({-1})}), e.result().dtype);
   source = e.concat({e.unsqueeze(e.like(source, 0), {0}), source}, 0);
   Ref taken = e.node("Gather", {source, e.mul(places, e.cast(e.node("Reshape", {mask, e.ints({-1})}), DType::kI64))});
-  SymExpr count = e.number(1);
-  for (SymExpr size : shape) count = e.symbols().mul(count, size);
-  Exprs flat = {count};
+  Exprs flat = {e.elements(shape)};
   e.yield(e.node("Where", {mask, e.reshape(taken, flat, shape), self}));
 }
 
@@ -315,14 +319,11 @@ void emit_slice_scatter(const Emitter& e, const Translation&) {
                                                 : source_shape[static_cast<size_t>(axis)];
   src = e.expand(src, e.shape("src"), source_shape);
   // The places of a slice are the slice of all places, whatever its bounds are.
-  Ref all = e.node("Range", {e.builder().integer(0), e.without_dims(e.size(size)), e.builder().integer(1)});
+  Ref all = e.count_up(size);
   Ref start = e.has("start") ? e.size("start") : e.ints({0});
   Ref end = e.has("end") ? e.size("end") : e.ints({INT64_MAX});
   Ref places = e.node("Slice", {all, start, end, e.ints({0}), e.ints({e.integer("step")})});
-  Ints order = {axis};
-  for (int64_t i = 0; i < e.rank("self"); ++i) {
-    if (i != axis) order.push_back(i);
-  }
+  Ints order = axis_first(axis, e.rank("self"));
   Ref written = e.node("ScatterND", {e.transpose(self, order), e.unsqueeze(places, {1}), e.transpose(src, order)});
   e.yield(e.transpose(written, inverse(order)));
 }
@@ -330,8 +331,7 @@ void emit_slice_scatter(const Emitter& e, const Translation&) {
 // one_hot(Tensor self, int num_classes=-1) -> Tensor
 void emit_one_hot(const Emitter& e, const Translation&) {
   int64_t rank = e.rank("self");
-  Ref classes = e.node(
-      "Range", {e.builder().integer(0), e.without_dims(e.size(e.result().shape.back())), e.builder().integer(1)});
+  Ref classes = e.count_up(e.result().shape.back());
   e.yield(e.cast(e.node("Equal", {e.unsqueeze(e.tensor("self"), {rank}), classes}), DType::kI64));
 }
 

@@ -1,5 +1,3 @@
-#include <utility>
-
 #include "backends/onnx/translations.h"
 
 namespace argosy::onnx {
@@ -56,10 +54,7 @@ void emit_cdist(const Emitter& e, const Translation&) {
   Ref a = e.tensor("x1"), b = e.tensor("x2");
   auto rows = e.shape("x2")[static_cast<size_t>(rank) - 2].as_integer();
   if (order == 2.0 && rows && *rows > kFewRows) {
-    Ints swapped;
-    for (int64_t i = 0; i < rank; ++i) swapped.push_back(i);
-    std::swap(swapped[static_cast<size_t>(rank) - 1], swapped[static_cast<size_t>(rank) - 2]);
-    Ref other = e.transpose(b, swapped);
+    Ref other = e.transpose_last(b, rank);
     Ref squares = e.add(e.reduce("ReduceSum", e.mul(a, a), {rank - 1}, true),
                         e.reduce("ReduceSum", e.mul(other, other), {rank - 2}, true));
     Ref product = e.node("MatMul", {a, other});

@@ -72,8 +72,7 @@ void emit_group_norm(const Emitter& e, const Translation& row) {
   int64_t groups = is_native ? e.integer("group") : e.integer("num_groups");
   Shape shape = e.shape(name);
   DType dtype = e.type(name).dtype;
-  SymExpr rest = e.number(1);
-  for (size_t i = 1; i < shape.size(); ++i) rest = e.symbols().mul(rest, shape[i]);
+  SymExpr rest = e.elements(shape.subspan(1));
   std::vector<SymExpr> grouped = {shape[0], e.number(groups), e.symbols().floor_div(rest, e.number(groups))};
   std::vector<SymExpr> channels = {e.number(groups)};
   Ref value = e.node("InstanceNormalization",

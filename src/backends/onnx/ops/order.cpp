@@ -36,7 +36,7 @@ void emit_histc(const Emitter& e, const Translation&) {
   Ref is_inside = e.node("And", {e.node("GreaterOrEqual", {value, e.like(value, low)}),
                                  e.node("LessOrEqual", {value, e.like(value, high)})});
   bin = e.node("Where", {is_inside, bin, e.builder().integer(-1)});
-  Ref all = e.node("Range", {e.builder().integer(0), e.builder().integer(bins), e.builder().integer(1)});
+  Ref all = e.count_up(e.builder().integer(bins));
   Ref is_in = e.cast(e.node("Equal", {e.unsqueeze(bin, {1}), all}), e.result().dtype);
   e.yield(e.reduce("ReduceSum", is_in, {0}, false));
 }
@@ -47,7 +47,7 @@ void emit_bincount(const Emitter& e, const Translation&) {
   Ref self = e.cast(e.tensor("self"), DType::kI64);
   Ref count = e.node("Max", {e.add(e.reduce("ReduceMax", self, {0}, false), e.builder().integer(1)),
                              e.without_dims(e.size("minlength"))});
-  Ref all = e.node("Range", {e.builder().integer(0), count, e.builder().integer(1)});
+  Ref all = e.count_up(count);
   Ref is_in = e.cast(e.node("Equal", {e.unsqueeze(self, {1}), all}), DType::kI64);
   e.yield(e.reduce("ReduceSum", is_in, {0}, false));
 }
@@ -84,7 +84,7 @@ void emit_repeat_interleave(const Emitter& e, const Translation& row) {
   bool has_self = row.op == "aten.repeat_interleave.self_Tensor";
   Ref ends = e.node("CumSum", {e.cast(e.tensor("repeats"), DType::kI64), e.builder().integer(0)});
   Ref total = e.node("Gather", {ends, e.builder().integer(-1)}, {{"axis", int64_t{0}}});
-  Ref places = e.node("Range", {e.builder().integer(0), total, e.builder().integer(1)});
+  Ref places = e.count_up(total);
   Ref indices = insertion_points(e, places, 1, ends, true);
   if (!has_self) return e.yield(indices);
   Ref self = e.tensor("self");

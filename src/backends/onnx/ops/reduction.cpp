@@ -170,7 +170,7 @@ void emit_cumulative_extreme(const Emitter& e, const Translation& row) {
   if (e.rank("self") == 0) return e.yield(Refs{value, e.builder().integer(0)});
   int64_t axis = e.dim("dim", e.rank("self"));
   Ref count = e.without_dims(e.size(e.shape("self")[static_cast<size_t>(axis)]));
-  Ref places = e.node("Range", {e.builder().integer(0), count, e.builder().integer(1)});
+  Ref places = e.count_up(count);
   Ref is_seen = e.node("LessOrEqual", {e.unsqueeze(places, {0}), e.unsqueeze(places, {1})});
   Ints behind;
   for (int64_t i = axis + 1; i < e.rank("self"); ++i) behind.push_back(i + 1 - axis);

@@ -110,8 +110,7 @@ void emit_roll(const Emitter& e, const Translation&) {
   };
   if (dims.empty()) {
     Ref flat = e.node("Reshape", {value, e.ints({-1})});
-    SymExpr count = e.number(1);
-    for (SymExpr size : e.shape("self")) count = e.symbols().mul(count, size);
+    SymExpr count = e.elements(e.shape("self"));
     flat = rolled(e, flat, 0, reduced(shifts.front(), count));
     std::vector<SymExpr> from = {count};
     return e.yield(e.reshape(flat, from, e.result().shape));
@@ -128,18 +127,13 @@ void emit_triangle(const Emitter& e, const Translation& row) {
   e.yield(e.node("Trilu", {e.tensor("self"), diagonal}, {{"upper", int64_t{row.op == "aten.triu.default" ? 1 : 0}}}));
 }
 
-/// 0, 1, …, size - 1
-Ref count_up(const Emitter& e, SymExpr size) {
-  return e.node("Range", {e.builder().integer(0), e.without_dims(e.size(size)), e.builder().integer(1)});
-}
-
 // unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a): windows of a dim, their elements in a last
 // dim
 void emit_unfold(const Emitter& e, const Translation&) {
   int64_t rank = e.rank("self"), axis = e.dim("dimension", rank);
   if (rank == 0) return e.yield(e.unsqueeze(e.tensor("self"), {0}));
-  Ref starts = e.mul(count_up(e, e.result().shape[static_cast<size_t>(axis)]), e.builder().integer(e.integer("step")));
-  Ref offsets = count_up(e, e.number(e.integer("size")));
+  Ref starts = e.mul(e.count_up(e.result().shape[static_cast<size_t>(axis)]), e.builder().integer(e.integer("step")));
+  Ref offsets = e.count_up(e.number(e.integer("size")));
   Ref indices = e.add(e.unsqueeze(starts, {1}), offsets);
   Ref windows = e.node("Gather", {e.tensor("self"), indices}, {{"axis", axis}});
   Ints order;
@@ -239,7 +233,7 @@ void emit_diagonal(const Emitter& e, const Translation&) {
   order.push_back(first);
   order.push_back(second);
   Ref value = e.transpose(e.tensor("self"), order);
-  Ref places = count_up(e, e.result().shape.back());
+  Ref places = e.count_up(e.result().shape.back());
   Ref rows = offset < 0 ? e.sub(places, e.builder().integer(offset)) : places;
   Ref columns = offset > 0 ? e.add(places, e.builder().integer(offset)) : places;
   // [..., row, column] flattened over both: row * width + column
