@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from case import Case
+from op_case import Case
 
 FAMILIES = (
     "elementwise", "comparison", "reduction", "shape", "indexing", "nn", "vision", "creation", "symbolic",

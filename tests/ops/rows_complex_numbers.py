@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from case import Rows, f32
+from op_case import Rows, f32
 
 ROWS = Rows("complex_numbers")
 fn = ROWS.fn

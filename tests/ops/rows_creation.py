@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from case import Rows, b8, f16, f32, i64
+from op_case import Rows, b8, f16, f32, i64
 
 ROWS = Rows("creation")
 op, fn = ROWS.op, ROWS.fn

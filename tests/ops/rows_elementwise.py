@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from case import Rows, b8, exactly, f16, f32, f64, i8, i32, i64, u8
+from op_case import Rows, b8, exactly, f16, f32, f64, i8, i32, i64, u8
 
 ROWS = Rows("elementwise")
 op, fn = ROWS.op, ROWS.fn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from case import Rows, f32, i64
+from op_case import Rows, f32, i64
 
 ROWS = Rows("experts")
 fn = ROWS.fn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from case import Rows, b8, below, exactly, f32, i64
+from op_case import Rows, b8, below, exactly, f32, i64
 from torch import nn
 
 ROWS = Rows("inplace")
@@ -90,7 +90,7 @@ fn("aten.t_.default", "", lambda x: (x + 1).t_() * 2, X)
 
 
 def _overload(name: str):
-    from case import overload
+    from op_case import overload
 
     return overload(name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from case import Rows, b8, exactly, f16, f32, f64, i64
+from op_case import Rows, b8, exactly, f16, f32, f64, i64
 from torch import nn
 
 ROWS = Rows("nn")
@@ -69,7 +69,7 @@ class _Tied(nn.Module):
 for name in ("relu", "silu", "hardswish", "hardsigmoid", "mish", "selu", "celu", "relu6", "softsign", "log_sigmoid", "tanhshrink"):
     full = f"aten.{name}.default"
     try:
-        from case import overload
+        from op_case import overload
 
         overload(full)
     except AttributeError:

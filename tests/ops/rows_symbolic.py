@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
-from case import Rows, exactly, f32, i64
+from op_case import Rows, exactly, f32, i64
 
 ROWS = Rows("symbolic")
 fn = ROWS.fn

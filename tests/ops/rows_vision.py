@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from case import Rows, f16, f32
+from op_case import Rows, f16, f32
 from torch import nn
 
 ROWS = Rows("vision")

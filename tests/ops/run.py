@@ -21,7 +21,7 @@ import torch
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "python")]
 
-from case import SHAPES, Case
+from op_case import SHAPES, Case
 from core import find_core
 
 find_core()
