@@ -19,8 +19,9 @@ MAY_INCLUDE = {
     "frontends": ["base", "tensor", "io", "ir"],
     "backends/pt2": ["base", "tensor", "io", "ir", "passes"],
     "backends/onnx": ["base", "tensor", "io", "ir", "passes"],
-    "driver": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx"],
-    "apps": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx", "driver"],
+    "engines": ["base", "tensor", "io", "ir"],
+    "driver": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx", "engines"],
+    "apps": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx", "engines", "driver"],
 }
 
 # Where third-party headers may appear: (pattern of the header, path prefixes).

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engines/model.h"
+#include "engines/plan.h"
+
+namespace argosy::engines {
+
+/// What runs a bundle. Another one is another row, and a folder beside this file.
+struct Engine {
+  std::string_view name;   // "genai": as commands call it, and python/argosy/run its runner
+  std::string_view title;  // "ONNX Runtime GenAI"
+  /// Graphs and files of a bundle of this model. What the engine cannot run is an error that says why.
+  Result<BundlePlan> (*plan)(const SourceModel& model);
+};
+
+std::span<const Engine> all_engines();
+/// Null if there is none of that name.
+const Engine* find_engine(std::string_view name);
+
+}  // namespace argosy::engines

@@ -1,0 +1,22 @@
+#include "engines/engine.h"
+#include "engines/plain/plain.h"
+
+namespace argosy::engines {
+namespace {
+
+constexpr Engine kEngines[] = {
+    {"plain", "any runtime of ONNX models", plan_plain},
+};
+
+}  // namespace
+
+std::span<const Engine> all_engines() { return kEngines; }
+
+const Engine* find_engine(std::string_view name) {
+  for (const Engine& engine : kEngines) {
+    if (engine.name == name) return &engine;
+  }
+  return nullptr;
+}
+
+}  // namespace argosy::engines

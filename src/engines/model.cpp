@@ -1,0 +1,135 @@
+#include "engines/model.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "io/file.h"
+
+namespace argosy::engines {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMaxConfig = uint64_t{16} << 20;
+
+/// Names of the part of a multimodal configuration that is the text decoder.
+constexpr std::string_view kTextParts[] = {"text_config", "decoder", "llm_config", "thinker_config"};
+
+std::string text_of(JsonView view) { return std::string(view.as_string().value_or("")); }
+
+std::vector<Port> ports(JsonView list) {
+  std::vector<Port> ports;
+  for (JsonView item : list.items()) {
+    Port& port = ports.emplace_back();
+    port.name = text_of(item.find("path"));
+    if (port.name.empty()) port.name = text_of(item.find("name"));
+    port.dtype = text_of(item.find("dtype"));
+    for (JsonView dim : item.find("dims").items()) {
+      if (auto number = dim.as_integer())
+        port.dims.emplace_back(*number);
+      else
+        port.dims.emplace_back(text_of(dim));
+    }
+  }
+  return ports;
+}
+
+ComponentInterface component_interface(JsonView json) {
+  ComponentInterface component;
+  component.name = text_of(json.find("name"));
+  component.inputs = ports(json.find("inputs"));
+  component.outputs = ports(json.find("outputs"));
+  for (JsonView state : json.find("cache").find("states").items())
+    component.states.push_back({text_of(state.find("path")), text_of(state.find("output"))});
+  return component;
+}
+
+const Port* find_port(const std::vector<Port>& ports, std::string_view name) {
+  for (const Port& port : ports) {
+    if (port.name == name) return &port;
+  }
+  return nullptr;
+}
+
+Result<JsonDocument> read_json(const fs::path& path) {
+  ARGOSY_TRY(std::string text, read_text_file(path, kMaxConfig));
+  return JsonDocument::parse_owned(std::move(text), path.filename().native());
+}
+
+Result<std::optional<JsonDocument>> read_json_if_any(const SourceModel& model, std::string_view file) {
+  if (!model.has_file(file)) return std::optional<JsonDocument>();
+  ARGOSY_TRY(JsonDocument document, read_json(model.folder / file));
+  return std::optional(std::move(document));
+}
+
+}  // namespace
+
+std::optional<int64_t> Port::size(int dim) const {
+  auto index = dim < 0 ? dim + static_cast<int>(dims.size()) : dim;
+  if (index < 0 || index >= static_cast<int>(dims.size())) return std::nullopt;
+  const auto* number = std::get_if<int64_t>(&dims[static_cast<size_t>(index)]);
+  return number == nullptr ? std::nullopt : std::optional(*number);
+}
+
+const Port* ComponentInterface::input(std::string_view wanted) const { return find_port(inputs, wanted); }
+const Port* ComponentInterface::output(std::string_view wanted) const { return find_port(outputs, wanted); }
+
+const ComponentInterface* SourceModel::component(std::string_view wanted) const {
+  for (const ComponentInterface& each : components) {
+    if (each.name == wanted) return &each;
+  }
+  return nullptr;
+}
+
+bool SourceModel::has_file(std::string_view file) const { return std::binary_search(files.begin(), files.end(), file); }
+
+std::string_view SourceModel::model_type() const { return config.root().find("model_type").as_string().value_or(""); }
+
+JsonView SourceModel::text_config() const {
+  for (std::string_view part : kTextParts) {
+    if (JsonView found = config.root().find(part); found.is_object()) return found;
+  }
+  return config.root();
+}
+
+std::optional<int64_t> SourceModel::text_number(std::initializer_list<std::string_view> names) const {
+  for (JsonView part : {text_config(), config.root()}) {
+    for (std::string_view wanted : names) {
+      if (auto number = part.find(wanted).as_integer()) return number;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<int64_t> SourceModel::token_ids(std::string_view key) const {
+  for (JsonView part : {generation_config ? generation_config->root() : JsonView(), text_config(), config.root()}) {
+    JsonView value = part.is_valid() ? part.find(key) : JsonView();
+    if (!value.is_valid()) continue;
+    if (auto number = value.as_integer()) return {*number};
+    std::vector<int64_t> ids;
+    for (JsonView item : value.items()) {
+      if (auto number = item.as_integer()) ids.push_back(*number);
+    }
+    if (!ids.empty()) return ids;
+  }
+  return {};
+}
+
+Result<SourceModel> read_source_model(const fs::path& folder, JsonView manifest) {
+  ARGOSY_TRY(JsonDocument config, read_json(folder / "config.json"));
+  SourceModel model{.folder = folder, .config = std::move(config)};
+  model.model_class = text_of(manifest.find("model_class"));
+  model.task = text_of(manifest.find("task"));
+  for (JsonView each : manifest.find("components").items()) model.components.push_back(component_interface(each));
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (std::error_code ignored; entry->is_regular_file(ignored)) model.files.push_back(entry->path().filename());
+  }
+  if (error) return fail(ErrorCode::kIo, format("cannot list {}: {}", quoted(folder.native(), 1000), error.message()));
+  std::sort(model.files.begin(), model.files.end());
+  ARGOSY_TRY(model.generation_config, read_json_if_any(model, "generation_config.json"));
+  ARGOSY_TRY(model.tokenizer_config, read_json_if_any(model, "tokenizer_config.json"));
+  return model;
+}
+
+}  // namespace argosy::engines

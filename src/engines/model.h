@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "io/json.h"
+
+/// Engines that bundles are for: what each wants of graphs, names and files.
+namespace argosy::engines {
+
+/// An input or output of a component, as captures describe it.
+struct Port {
+  std::string name;                                      // "past_key_values.0.key"
+  std::string dtype;                                     // "f32"
+  std::vector<std::variant<int64_t, std::string>> dims;  // a number, or a name; "" for one that nothing is known of
+
+  /// The size of a dim that is a number; counted from the end if negative.
+  std::optional<int64_t> size(int dim) const;
+};
+
+/// One tensor that a component is given and gives back changed, such as the keys of a layer.
+struct State {
+  std::string input, output;  // names of ports
+};
+
+struct ComponentInterface {
+  std::string name;
+  std::vector<Port> inputs, outputs;
+  std::vector<State> states;  // in the order of the inputs
+
+  const Port* input(std::string_view name) const;   // null if there is none
+  const Port* output(std::string_view name) const;  // null if there is none
+};
+
+/// What an engine is told of the model that a bundle is made of.
+struct SourceModel {
+  std::filesystem::path folder;  // has config.json and, as far as the model has them, tokenizer and processor files
+  std::string name;              // what the user called it, without folders of this machine: "ORG/NAME", or "NAME"
+  std::string commit;            // of a snapshot of the Hub; may be empty
+  std::string model_class, task;
+  std::vector<ComponentInterface> components;
+  JsonDocument config;                                              // config.json
+  std::optional<JsonDocument> generation_config, tokenizer_config;  // the files of these names
+  std::vector<std::string> files;                                   // of the folder, sorted; names only
+
+  const ComponentInterface* component(std::string_view name) const;  // null if there is none
+  bool has_file(std::string_view file) const;
+  std::string_view model_type() const;  // of config.json; "" if it has none
+  /// The part of the configuration that describes the text decoder, in multimodal ones a part of the whole.
+  JsonView text_config() const;
+  /// A number of the text decoder's configuration, by the first of these names that it has.
+  std::optional<int64_t> text_number(std::initializer_list<std::string_view> names) const;
+  /// The ids of a special token ("eos_token_id"): the generation configuration's, else the configuration's. May be
+  /// none.
+  std::vector<int64_t> token_ids(std::string_view key) const;
+};
+
+/// Reads what the engines look at. `manifest` is capture.json of the model's capture.
+Result<SourceModel> read_source_model(const std::filesystem::path& folder, JsonView manifest);
+
+}  // namespace argosy::engines
