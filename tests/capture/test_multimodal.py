@@ -147,6 +147,16 @@ def test_masked_scatter_by_rows():
     assert torch.equal(nothing, base)
 
 
+def test_placeholders_without_features_keep_their_embeddings():
+    base = torch.arange(24.0).reshape(2, 4, 3)
+    mask = torch.tensor([[True, False, True, False], [False, True, True, False]])
+    source = -torch.arange(1.0, 7.0).reshape(2, 3)
+    wanted = base.clone()
+    wanted[0, 0], wanted[0, 2] = source
+    assert torch.equal(masked_scatter_rows(base, mask, source), wanted)
+    assert torch.equal(masked_scatter_rows(base, mask, source[:0]), base)
+
+
 def test_segments_attend_to_themselves():
     query, key, value = (torch.randn(1, 2, 7, 4, generator=torch.Generator().manual_seed(i)) for i in range(3))
     bounds = torch.tensor([0, 3, 4, 7])

@@ -139,7 +139,8 @@ class NothingLeftOut(TorchFunctionMode):
 
 def masked_scatter_rows(self: torch.Tensor, mask: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
     """``masked_scatter`` as a running count, a gather and a choice. A row of zeros in front of the source makes an empty
-    source legal."""
+    source legal. Places beyond the last row of the source keep what they have: a generated token may be a placeholder,
+    for which there are no features."""
     if mask.dim() == self.dim() and (mask.shape[-1] == 1 or mask.stride(-1) == 0):
         mask, width = mask[..., 0], self.shape[-1]
     elif mask.dim() == self.dim() - 1:
@@ -147,8 +148,9 @@ def masked_scatter_rows(self: torch.Tensor, mask: torch.Tensor, source: torch.Te
     else:
         mask, width = mask.expand_as(self), 1
     rows = torch.cat([source.new_zeros(1, width), source.reshape(-1, width)])
-    count = mask.reshape(-1).long().cumsum(0) * mask.reshape(-1)
-    picked = rows[count.reshape(mask.shape)].to(self.dtype)
+    count = mask.reshape(-1).long().cumsum(0).reshape(mask.shape)
+    mask = mask & (count < rows.shape[0])
+    picked = rows[count * mask].to(self.dtype)
     return torch.where(mask, picked[..., 0], self) if width == 1 else torch.where(mask.unsqueeze(-1), picked, self)
 
 
