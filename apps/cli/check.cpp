@@ -149,6 +149,7 @@ int run_check(const CheckOptions& options, const Environment& environment, const
   }
   std::vector<std::string> command = {pythons[0], "-m", kModule, options.bundle, "--against", model->string()};
   add(command, "--calls", options.calls);
+  if (options.tokens > 0) add(command, "--tokens", format("{}", options.tokens));
   if (options.json) command.emplace_back("--json");
   if (options.source.trust_remote_code) command.emplace_back("--trust-remote-code");
   add(command, "--progress",

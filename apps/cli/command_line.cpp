@@ -184,7 +184,22 @@ void add_check(CLI::App& app, CheckOptions& options) {
   command->add_option("bundle", options.bundle, "What argosy export wrote: a file or folder")->required();
   add_model(*command, options.source, "The folder that it was exported from, or ORG/NAME", "--against,--model");
   command->add_option("--calls", options.calls, "Which ones: edge, observed, greedy (default: all), by commas");
+  command->add_option("--tokens", options.tokens, "Instead: so many greedy tokens, in the engine that a bundle is for")
+      ->check(CLI::Range(1, 4096).description(""));
   command->add_flag("--json", options.json, "The table as one JSON object");
+}
+
+void add_run(CLI::App& app, RunOptions& options) {
+  CLI::App* command = app.add_subcommand("run", "Generate text with a bundle in its engine, by python -m argosy.run");
+  command->add_option("bundle", options.bundle, "The folder that argosy export onnx --for ENGINE wrote")->required();
+  command->add_option("--prompt", options.prompt, "What the text goes on from");
+  command->add_option("--image", options.images, "A file, for models that see; again for another")
+      ->allow_extra_args(false);
+  command->add_option("--audio", options.audios, "A file, for models that hear; again for another")
+      ->allow_extra_args(false);
+  command->add_option("--max-new-tokens", options.max_new_tokens, "Stop after so many (default: 128)")
+      ->check(CLI::Range(1, 1 << 20).description(""));
+  command->add_flag("--raw", options.raw, "The prompt as it is, without the model's chat template");
 }
 
 void add_doctor(CLI::App& app, DoctorOptions& options) {
@@ -201,6 +216,10 @@ void check(const OptOptions& options) {
   }
   if (!options.plan.empty() && options.checkpoint.empty()) throw CLI::RequiredError("--checkpoint, for --plan");
   if (options.golden.empty() && options.input.empty()) throw CLI::RequiredError("input");
+}
+
+void check(const RunOptions& options) {
+  if (options.prompt.empty() && options.audios.empty()) throw CLI::RequiredError("--prompt, or --audio,");
 }
 
 }  // namespace
@@ -225,6 +244,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   WeightsOptions weights;
   ExportOptions export_options;
   CheckOptions check_options;
+  RunOptions run_options;
   DoctorOptions doctor;
 
   CLI::App app("Argosy exports Hugging Face Transformers models to the formats of inference engines.", "argosy");
@@ -240,6 +260,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   add_weights(app, weights);
   add_export(app, export_options);
   add_check(app, check_options);
+  add_run(app, run_options);
   add_doctor(app, doctor);
 
   try {
@@ -247,6 +268,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
     std::reverse(reversed.begin(), reversed.end());  // CLI11 takes them from the back
     app.parse(std::move(reversed));
     if (app.got_subcommand("opt")) check(opt);
+    if (app.got_subcommand("run")) check(run_options);
   } catch (const CLI::ParseError& error) {
     exit_code = app.exit(error) == 0 ? kDone : kUsage;
     return std::nullopt;
@@ -259,6 +281,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   if (app.got_subcommand("weights")) result.command = std::move(weights);
   if (app.got_subcommand("export")) result.command = std::move(export_options);
   if (app.got_subcommand("check")) result.command = std::move(check_options);
+  if (app.got_subcommand("run")) result.command = std::move(run_options);
   if (app.got_subcommand("doctor")) result.command = doctor;
   return result;
 }

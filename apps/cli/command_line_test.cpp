@@ -77,5 +77,23 @@ TEST(CommandLineTest, rejects_what_makes_no_sense_as_usage) {
   EXPECT_EQ(refused({"export", "pt2", "--model", "m", "--memory=much"}), kUsage);
 }
 
+TEST(CommandLineTest, run_takes_media_one_file_a_flag) {
+  auto options = std::get<RunOptions>(
+      parsed({"run", "--image", "a.png", "bundle", "--image=b.png", "--prompt", "what is it?", "--raw"}).command);
+  EXPECT_EQ(options.bundle, "bundle");
+  EXPECT_EQ(options.images, (std::vector<std::string>{"a.png", "b.png"}));
+  EXPECT_EQ(options.prompt, "what is it?");
+  EXPECT_EQ(options.max_new_tokens, 128);
+  EXPECT_TRUE(options.raw);
+  EXPECT_EQ(refused({"run", "bundle"}), kUsage);
+  EXPECT_EQ(refused({"run", "bundle", "--prompt", "a", "--max-new-tokens", "0"}), kUsage);
+  EXPECT_EQ(std::get<RunOptions>(parsed({"run", "bundle", "--audio", "a.wav"}).command).audios.size(), 1U);
+}
+
+TEST(CommandLineTest, check_takes_a_number_of_tokens) {
+  EXPECT_EQ(std::get<CheckOptions>(parsed({"check", "b", "--against", "m", "--tokens", "32"}).command).tokens, 32);
+  EXPECT_EQ(refused({"check", "b", "--against", "m", "--tokens", "0"}), kUsage);
+}
+
 }  // namespace
 }  // namespace argosy::cli

@@ -37,6 +37,9 @@ int run(const CommandLine& command_line, Terminal& terminal) {
   if (const auto* options = std::get_if<CheckOptions>(&command_line.command)) {
     return run_check(*options, environment, command_line.global, terminal);
   }
+  if (const auto* options = std::get_if<RunOptions>(&command_line.command)) {
+    return run_run(*options, environment, terminal);
+  }
   return run_doctor(std::get<DoctorOptions>(command_line.command), environment, terminal);
 }
 

@@ -117,7 +117,16 @@ struct CheckOptions {
   std::string bundle;
   ModelOptions source;  // what it was exported from
   std::string calls;    // which ones; empty: all
+  int tokens = 0;       // greedy ones in the bundle's engine, instead of calls; 0: calls
   bool json = false;
+};
+
+struct RunOptions {
+  std::string bundle;
+  std::string prompt;
+  std::vector<std::string> images, audios;  // files
+  int max_new_tokens = 128;
+  bool raw = false;  // without the chat template
 };
 
 struct DoctorOptions {
@@ -125,7 +134,7 @@ struct DoctorOptions {
 };
 
 using CommandOptions = std::variant<InspectOptions, OptOptions, ReplayOptions, CaptureOptions, CacheOptions,
-                                    WeightsOptions, ExportOptions, CheckOptions, DoctorOptions>;
+                                    WeightsOptions, ExportOptions, CheckOptions, RunOptions, DoctorOptions>;
 
 /// Exit codes of the program.
 enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kWrong = 3 };  // kWrong: checked, and not as it should be

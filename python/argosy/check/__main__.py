@@ -1,6 +1,7 @@
 """Compares an exported program with the eager model.
 
     python -m argosy.check EXPORT --against DIR     what was exported, with the checkpoint that it was exported from
+    python -m argosy.check BUNDLE --against DIR --tokens 32     greedy tokens, in the engine that the bundle is for
     python -m argosy.check --twin DIR               whether models of this configuration are exported right, on a twin
 """
 
@@ -24,6 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("export", nargs="?", type=Path, help="a file or folder that argosy export wrote")
     parser.add_argument("--against", type=Path, help="folder of the model that was exported")
     parser.add_argument("--calls", default="edge,observed,greedy", help="which ones (default: all three)")
+    parser.add_argument("--tokens", type=int, default=0, metavar="N",
+                        help="instead of calls, N greedy tokens of a bundle in its own engine")  # fmt: skip
     parser.add_argument("--twin", type=Path, help="folder of a model; only config.json is read")
     parser.add_argument("--engine", default=None, help="pt2; by default what the file's name says")
     parser.add_argument("--program", default="argosy", help="the argosy program that exports the twin")
@@ -39,6 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if (options.twin is None) == (options.export is None) or (options.export is None) != (options.against is None):
         parser.error("give an export and --against, or --twin")
+    if options.tokens < 0 or (options.tokens and options.export is None):
+        parser.error("--tokens: at least 1, of a bundle")
     unknown = set(options.calls.split(",")) - {"edge", "observed", "greedy"}
     if unknown:
         parser.error(f"--calls: {', '.join(sorted(unknown))} is none of edge, observed, greedy")
@@ -64,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     report("loading torch and transformers")
     from transformers.utils import logging
 
-    from .checks import TwinRequest, check_export, check_twin
+    from .checks import TwinRequest, check_bundle, check_export, check_twin
     from .rows import table_text
 
     logging.disable_progress_bar()
@@ -72,6 +77,9 @@ def run(options: argparse.Namespace) -> int:
         request = TwinRequest(options.twin, options.engine or "pt2", options.task, options.shape, options.prefill,
                               options.dtype, options.trust_remote_code, tuple(options.option), options.program)  # fmt: skip
         checked = check_twin(request, report)
+    elif options.tokens:
+        checked = check_bundle(options.export, options.against, count=options.tokens,
+                               trust_remote_code=options.trust_remote_code, report=report)  # fmt: skip
     else:
         checked = check_export(options.export, options.against, engine=options.engine,
                                calls=tuple(options.calls.split(",")), trust_remote_code=options.trust_remote_code,

@@ -200,6 +200,49 @@ def check_export(
     return checked
 
 
+def check_bundle(
+    path: Path, against: Path, *, count: int = 32, trust_remote_code: bool = False, report: Report = lambda text: None
+) -> Checked:
+    """Compares a bundle's greedy tokens, in its engine, with those of the checkpoint in ``against``."""
+    from ..capture.configuration import load_config
+    from ..capture.twin import model_class
+    from ..run.bundles import open_bundle
+    from ..run.runners import BundleProcess, EngineMissing, RunError, find_runner
+    from .onnx_worker import dtype_of_onnx
+    from .tokens import expected_runs, run_bundle, tokenizer_row
+
+    start = _cpu_seconds()
+    bundle = open_bundle(path)
+    runner = find_runner(bundle)
+    if not bundle.graphs:
+        raise ExportError(f"{path} has no ONNX models", code="invalid-input", hint="give what argosy export onnx wrote")
+    report("loading the checkpoint")
+    config = load_config(against, trust_remote_code=trust_remote_code)
+    cls = model_class(config, bundle.manifest.get("task") or None)
+    dtype = dtype_of_onnx(str(bundle.graphs[0]))
+    model = _load(cls, against, dtype, trust_remote_code)
+    if not model.can_generate():
+        raise ExportError(f"{cls.__name__} generates no tokens", code="invalid-input", hint="--tokens is for models that do")
+    tolerance = ENGINES["onnx"].tolerance(dtype)
+    checked = Checked("tokens", runner.name, cls.__name__, bundle.manifest.get("task") or "", tolerance)
+    report("running the eager model")
+    expected = expected_runs(model, against, count, batches=runner.batches, own_settings=runner.own_settings)
+    del model
+    gc.collect()
+    report(f"running the bundle in {runner.title}")
+    try:
+        with BundleProcess(bundle) as process:
+            if (row := tokenizer_row(process, against)) is not None:
+                checked.rows.append(row)
+            checked.rows += [run_bundle(process, each, count, tolerance) for each in expected]
+    except EngineMissing as error:
+        raise ExportError(str(error), code="not-found") from error
+    except RunError as error:  # what cannot be opened is as wrong as can be
+        checked.rows.append(Row("bundle", "open", "", False, note=str(error)))
+    checked.cpu_seconds = _cpu_seconds() - start
+    return checked
+
+
 def real_shapes(component: Component) -> list[Shape]:
     """A few, since each costs a run of the whole model: the twin has been through all edges."""
     if component.cache is None:

@@ -1,0 +1,119 @@
+"""Bundles in ONNX Runtime GenAI. Part of the worker's process: imports nothing of this package."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy
+import onnxruntime_genai
+
+#: Types whose prompt is not words but what their decoder starts with.
+_TRANSCRIBERS = ("whisper",)
+
+
+class Session:
+    def __init__(self, folder: str) -> None:
+        onnxruntime_genai.disable_telemetry_events()
+        self.version = importlib.metadata.version("onnxruntime-genai")
+        self.folder = Path(folder)
+        self.config = json.loads((self.folder / "genai_config.json").read_text(encoding="utf-8"))["model"]
+        self.model = onnxruntime_genai.Model(folder)
+        self._tokenizer: Any = None
+
+    @property
+    def tokenizer(self) -> Any:
+        if self._tokenizer is None:
+            self._tokenizer = onnxruntime_genai.Tokenizer(self.model)
+        return self._tokenizer
+
+    @property
+    def ends(self) -> set[int]:
+        found = self.config.get("eos_token_id", [])
+        return set(found if isinstance(found, list) else [found])
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        return [self.tokenizer.encode(text).tolist() for text in texts]
+
+    def generator(self, rows: int, length: int) -> Any:
+        parameters = onnxruntime_genai.GeneratorParams(self.model)
+        # Nothing but the best logit decides.
+        parameters.set_search_options(do_sample=False, num_beams=1, repetition_penalty=1.0, batch_size=rows, max_length=length)
+        return onnxruntime_genai.Generator(self.model, parameters)
+
+    def ids(self, rows: list[list[int]], count: int) -> list[list[int]]:
+        """Rows are padded at their end: that is how the engine's own batches are, it masks no padding at the front."""
+        pad = self.config.get("pad_token_id")
+        longest = max(map(len, rows))
+        if any(len(row) < longest for row in rows) and any(pad == row[-1] for row in rows):
+            raise ValueError(f"a row ends with {pad}, which the engine takes for padding")
+        padded = [row + [pad] * (longest - len(row)) for row in rows]
+        generator = self.generator(len(rows), longest + count)
+        generator.append_tokens(numpy.array(padded, numpy.int32))
+        while not generator.is_done():
+            generator.generate_next_token()
+        return [self.up_to_end(generator.get_sequence(i).tolist()[longest:]) for i in range(len(rows))]
+
+    def up_to_end(self, tokens: list[int]) -> list[int]:
+        for i, token in enumerate(tokens):
+            if token in self.ends:
+                return tokens[: i + 1]
+        return tokens
+
+    def text(self, request: dict[str, Any], on_piece: Callable[[str], None]) -> dict[str, Any]:
+        media = [kind for kind in ("images", "audios") if request.get(kind)]
+        prompt = self.prompt(request)
+        if media:
+            return self.with_media(request, prompt, on_piece)
+        ids = self.tokenizer.encode(prompt)
+        generator = self.generator(1, self.limit(len(ids), request))
+        generator.append_tokens(ids)
+        return self.finish(generator, len(ids), self.tokenizer.create_stream(), on_piece)
+
+    def limit(self, length: int, request: dict[str, Any]) -> int:
+        limit = int(self.config["context_length"])
+        if length >= limit:
+            raise ValueError(f"the prompt has {length} tokens, the model takes {limit}")
+        return min(limit, length + request["max_new_tokens"])
+
+    def prompt(self, request: dict[str, Any]) -> str:
+        if self.config["type"] in _TRANSCRIBERS or not request.get("chat"):
+            return request["text"]
+        content: Any = request["text"]
+        if request.get("images") or request.get("audios"):
+            parts = [{"type": "image"} for _ in request.get("images", [])]
+            parts += [{"type": "audio"} for _ in request.get("audios", [])]
+            content = [*parts, {"type": "text", "text": request["text"]}]
+        messages = json.dumps([{"role": "user", "content": content}])
+        return self.tokenizer.apply_chat_template(messages=messages, add_generation_prompt=True)
+
+    def with_media(self, request: dict[str, Any], prompt: str, on_piece: Callable[[str], None]) -> dict[str, Any]:
+        processor = self.model.create_multimodal_processor()
+        given: dict[str, Any] = {}
+        if files := request.get("images"):
+            given["images"] = onnxruntime_genai.Images.open(*files)
+        if files := request.get("audios"):
+            given["audios"] = onnxruntime_genai.Audios.open(*files)
+        is_list = self.config["type"] in _TRANSCRIBERS
+        inputs = processor([prompt] if is_list else prompt, **given)
+        names = inputs.keys()
+        name = next((each for each in ("input_ids", "decoder_input_ids") if each in names), None)
+        length = inputs[name].shape()[-1] if name else 0
+        generator = self.generator(1, self.limit(length, request))
+        generator.set_inputs(inputs)
+        return self.finish(generator, generator.token_count(), processor.create_stream(), on_piece)
+
+    def finish(self, generator: Any, length: int, stream: Any, on_piece: Callable[[str], None]) -> dict[str, Any]:
+        tokens, pieces = [], []
+        while not generator.is_done():
+            generator.generate_next_token()
+            token = int(generator.get_next_tokens()[0])
+            tokens.append(token)
+            if token in self.ends:
+                break
+            pieces.append(stream.decode(token))
+            on_piece(pieces[-1])
+        return {"tokens": [tokens], "text": "".join(pieces), "prompt_tokens": length}
