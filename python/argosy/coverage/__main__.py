@@ -1,4 +1,4 @@
-"""``python -m argosy.coverage capture|pt2``: measures which families can be captured or exported and writes the report."""
+"""``python -m argosy.coverage capture|pt2|onnx|bundles``: measures which families can be captured or exported and writes the report."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from typing import Any
 
 from ..check.engines import ENGINES
 from ..errors import ExportError
+from ..run.runners import RUNNERS
+from .bundle_report import write_bundle_report
+from .bundles import PREFIX, bundle_families
 from .component_report import write_component_report
 from .export_report import write_export_report
 from .families import read_families
@@ -22,6 +25,8 @@ from .report import Results, write_report
 from .worker import preload
 
 
+#: Packages of each engine whose versions matter.
+_PACKAGES = {"onnx": ("onnxruntime",), "genai": ("onnxruntime-genai",)}
 #: The tools of each command that has a peer to compare with: our own and the peer.
 PEERS = {"capture": ("ours", "peer"), "onnx": ("onnx", "onnx_peer")}
 
@@ -31,6 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, summary in (
         ("capture", "captures of twins, beside transformers' DynamoExporter"),
+        ("bundles", "twins exported for an engine and run in it, greedy tokens compared with eager"),
         *((engine, f"twins exported and run in {engine}, compared with eager") for engine in ENGINES),
     ):
         command = commands.add_parser(name, help=summary)
@@ -42,6 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
         )
         command.add_argument("--seconds", type=float, default=300.0, help="CPU time for one model and tool")
         command.add_argument("--memory", type=int, default=6000, metavar="MB", help="memory for one process")
+        if name == "bundles":
+            command.add_argument("--for", dest="engine", required=True, choices=tuple(RUNNERS), help="which engine")
         if name in PEERS:
             command.add_argument("--tools", default="ours,peer", help="ours, peer or both")
         if name != "capture":
@@ -57,19 +65,23 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    families = read_families(options.families, options.only)
-    names = ("torch", "transformers", *(("onnxruntime",) if options.command == "onnx" else ()))
+    is_bundles = options.command == "bundles"
+    if is_bundles and options.families is None:
+        families = bundle_families(options.engine, options.only)
+    else:
+        families = read_families(options.families, options.only)
+    names = ("torch", "transformers", *_PACKAGES.get(options.engine if is_bundles else options.command, ()))
     versions = {name: importlib.metadata.version(name) for name in names}
     options.work.mkdir(parents=True, exist_ok=True)
     journal = options.work / f"{options.command}.jsonl"
     results = _read_journal(journal, versions) if options.resume else {}
     if not options.resume:
         journal.unlink(missing_ok=True)
-    tools, program = [options.command], ""
+    tools, program = [f"{PREFIX}{options.engine}" if is_bundles else options.command], ""
     if options.command in PEERS:
         names = zip(("ours", "peer"), PEERS[options.command], strict=True)
         tools = [tool for name, tool in names if name in options.tools.split(",")]
-    if options.command in tools:
+    if is_bundles or options.command in tools:
         program = shutil.which(options.program)
         if program is None:
             raise ExportError(f"there is no program {options.program}", code="not-found", hint="name it by --program")
@@ -97,7 +109,9 @@ def run(options: argparse.Namespace) -> int:
         preload(tools)
     run_jobs(jobs, Limits(options.seconds, options.memory), options.jobs, options.work / "logs", done)
     report = options.output / f"{options.command}.md"
-    if options.command == "capture":
+    if is_bundles:
+        write_bundle_report(options.engine, tools[0], families, results, versions, options.output)
+    elif options.command == "capture":
         write_report(families, results, versions, options.output)
     elif options.command in PEERS:
         write_component_report(options.command, families, results, versions, options.output)

@@ -65,7 +65,8 @@ def make_twin(model_type: str, report: Report) -> tuple[Any, Any]:
 
 def preload(tools: Iterable[str] = ()) -> None:
     """Imports what every job needs, and computes nothing: a process that is forked after this starts at once."""
-    names = ["torch._dynamo", "torch.export", "transformers.modeling_utils", "argosy.coverage.ours", "argosy.coverage.export"]
+    names = ["torch._dynamo", "torch.export", "transformers.modeling_utils", "argosy.coverage.ours", "argosy.coverage.export",
+             "argosy.coverage.bundles"]  # fmt: skip
     if "onnx_peer" in tools:
         names += ["torch.onnx", "onnxscript", "onnxruntime", "argosy.coverage.peer_onnx"]
     for name in names:
@@ -82,6 +83,11 @@ def work(tool: str, model_type: str, path: Path, program: str = "") -> None:
     # Threads do not survive a fork, and jobs run side by side.
     torch.set_num_threads(1)
     try:
+        if tool.startswith("bundle-"):
+            from .bundles import run as run_bundle
+
+            run_bundle(model_type, tool.removeprefix("bundle-"), program, report)
+            return
         twin, config = make_twin(model_type, report)
         if tool == "ours":
             from .ours import run

@@ -1,0 +1,79 @@
+"""The report of bundles that were run in their engines. One file for all engines; a run renews the part of one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .families import Family
+from .report import Results, table
+
+_BATCHES = {
+    "genai": "This engine pads at the end and masks that itself (its batches of prompts are so; padding at the front it takes for"
+    " tokens), eager pads at the front: both leave the padding out, so the tokens must be the same.",
+}
+
+
+def write_bundle_report(
+    engine: str, tool: str, families: list[Family], results: Results, versions: dict[str, str], folder: Path
+) -> None:
+    rows = [
+        {"family": family.name, "model_type": family.model_type, "kind": family.kind,
+         **results.get((family.name, tool), {"status": "not run"})}
+        for family in families
+    ]  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "bundles.json"
+    document = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"engines": {}}
+    earlier = document["engines"].get(engine, {})
+    if earlier.get("versions") == versions:  # a run of some families renews these
+        renewed = {row["family"]: row for row in rows}
+        known = [renewed.pop(row["family"], row) for row in earlier["families"]]
+        rows = [*known, *renewed.values()]
+    document["engines"][engine] = {"versions": versions, "families": rows}
+    document["engines"] = dict(sorted(document["engines"].items()))
+    file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / "bundles.md").write_text(render(document), encoding="utf-8")
+
+
+def render(document: dict[str, Any]) -> str:
+    lines = [
+        "# Bundles in their engines, family by family",
+        "",
+        "Written by `python -m argosy.coverage bundles --for ENGINE`; not edited by hand.",
+        "",
+        "Each family stands for its default configuration, shrunk to a twin with random weights, exported by `argosy export onnx"
+        " --for ENGINE` and opened by the engine in a process that has neither torch nor transformers nor argosy. *ok*: 32 greedy"
+        " tokens are those of eager `generate` for three prompts one by one, and for the three as a padded batch. Eight prompts of"
+        " random tokens are tried in turn and the first three are taken whose continuation has at least 8 distinct tokens of 32."
+        " A token that differs is a mistake unless eager's two best logits are within 2e-4 of their size there; where that"
+        " was so, the note says it. *refused*: with the message of our exporter, or of the engine.",
+    ]
+    for engine, part in document["engines"].items():
+        versions = ", ".join(f"{name} {version}" for name, version in part["versions"].items())
+        rows = part["families"]
+        states = [row["status"] for row in rows]
+        counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
+        lines += ["", f"## {engine}", "", f"With {versions}: {len(rows)} architectures, {counts}.", ""]
+        if engine in _BATCHES:
+            lines += [_BATCHES[engine], ""]
+        lines += table(("family", "class", "status", "three prompts", "batch of 3", "distinct", "CPU s"), map(_cells, rows))
+        notes = [
+            f"- **{row['family']}** ({row['status']}): {' '.join(str(row['reason']).split()).replace('|', '/')}"
+            for row in rows
+            if row.get("reason")
+        ]
+        lines += ["", "What was refused, was wrong, or deserves a word:", "", *(notes or ["- nothing"])]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(row: dict[str, Any]) -> list[Any]:
+    return [row["family"], row.get("class", ""), row["status"], _tokens(row.get("single")), _tokens(row.get("batch")),
+            row.get("distinct", ""), row.get("cpu_seconds", "")]  # fmt: skip
+
+
+def _tokens(found: dict[str, Any] | None) -> str:
+    if not found:
+        return ""
+    return f"{found['agree']} of {found['tokens']}" + ("" if found["ok"] else ", wrong")
