@@ -6,6 +6,8 @@
 #include <map>
 
 #include "argosy/version.h"
+#include "base/text.h"
+#include "engines/engine.h"
 
 namespace argosy::cli {
 namespace {
@@ -168,7 +170,12 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
   const std::map<std::string, bool> levels = {{"off", false}, {"safe", true}};
   command->add_option("--optimize", onnx.lowering.optimize, "off, or safe (default): what cannot change results")
       ->transform(CLI::CheckedTransformer(levels).description(""));
-  command->add_option("--for", "plain (default): the models alone")->check(CLI::IsMember({"plain"}).description(""));
+  std::vector<std::string> engine_names;
+  for (const engines::Engine& engine : engines::all_engines()) engine_names.emplace_back(engine.name);
+  command
+      ->add_option("--for", onnx.engine,
+                   format("What the folder is for: {} (default: plain)", join(engine_names, ", ")))
+      ->check(CLI::IsMember(engine_names).description(""));
 }
 
 void add_export(CLI::App& app, ExportOptions& options) {

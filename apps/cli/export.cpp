@@ -151,8 +151,9 @@ Status dry_run(const ExportOptions& options, const Backend& backend, const Input
     ARGOSY_TRY(fs::path capture_file, obtain_file(options.capture, inputs.capture_work, environment, terminal));
     ARGOSY_TRY(fs::path plan_file, obtain_file(options.plan, inputs.plan_work, environment, terminal));
     ARGOSY_TRY(WeightPlan weight_plan, WeightPlan::read(plan_file));
-    ARGOSY_TRY(std::unique_ptr<Export> prepared, backend.prepare({capture_file, &weight_plan, &inputs.checkpoint},
-                                                                 destination, options.backend_options, diagnostics));
+    ARGOSY_TRY(std::unique_ptr<Export> prepared,
+               backend.prepare({capture_file, &weight_plan, &inputs.checkpoint, inputs.request.model}, destination,
+                               options.backend_options, diagnostics));
     ARGOSY_TRY(size_t scratch, scratch_bytes(options.memory_bytes));
     for (const ExportFile& file : prepared->files()) {
       fs::path path = destination.is_folder ? destination.path / file.file : destination.path.parent_path() / file.file;
@@ -194,7 +195,8 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
   ARGOSY_TRY(fs::path plan_file, obtain_file(options.plan, inputs.plan_work, environment, terminal));
   ARGOSY_TRY(WeightPlan plan, WeightPlan::read(plan_file));
   ARGOSY_TRY(std::unique_ptr<Export> prepared,
-             backend.prepare({capture, &plan, &inputs.checkpoint}, destination, options.backend_options, diagnostics));
+             backend.prepare({capture, &plan, &inputs.checkpoint, inputs.request.model}, destination,
+                             options.backend_options, diagnostics));
   warn_of_fixed_dims(*prepared, terminal);
   for (const std::string& note : diagnostics.notes) terminal.log(LogLevel::kWarn, note);
   std::optional<ExportCheck> check = check_before_writing(options, backend, inputs, capture, environment, terminal);

@@ -12,11 +12,15 @@ namespace argosy {
 /// Where weights go (docs/how-to/export-onnx.md).
 enum class WeightPlacement : uint8_t { kCopy, kLink, kEmbed };
 
+/// What a folder is for: which names its graphs have, and which files are beside them.
+enum class Engine : uint8_t { kPlain, kGenai };
+
 struct OnnxExportOptions {
   /// NAME.onnx: one model, with its weights beside it; anything else: a folder with a model for each component.
   std::filesystem::path output;
   /// How weights come from the checkpoint (docs/weight-plan-format.md). Empty: by their names.
   std::filesystem::path weight_plan;
+  Engine engine = Engine::kPlain;  // of a folder
   int opset = 22;
   bool optimize = true;
   WeightPlacement weights = WeightPlacement::kCopy;

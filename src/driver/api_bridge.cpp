@@ -42,7 +42,17 @@ OnnxOptions onnx_options(const OnnxExportOptions& options) {
     case WeightPlacement::kLink: result.weights = onnx::WeightsMode::kLink; break;
     case WeightPlacement::kEmbed: result.weights = onnx::WeightsMode::kEmbed; break;
   }
+  switch (options.engine) {
+    case Engine::kPlain: result.engine = "plain"; break;
+    case Engine::kGenai: result.engine = "genai"; break;
+  }
   return result;
+}
+
+/// The folder of the checkpoint, where configuration and tokenizer are.
+std::filesystem::path model_folder(const Checkpoint& checkpoint) {
+  return checkpoint.files().empty() ? std::filesystem::path()
+                                    : std::filesystem::path(checkpoint.files()[0]).parent_path();
 }
 
 Result<ExportedBundle> run(const OpenCapture& capture, const OpenCheckpoint& checkpoint,
@@ -52,7 +62,7 @@ Result<ExportedBundle> run(const OpenCapture& capture, const OpenCheckpoint& che
     ARGOSY_TRY(plan, WeightPlan::read(options.weight_plan));
   }
   ExportDestination destination{options.output, options.output.extension() != ".onnx"};
-  ExportInput input{capture.path, plan ? &*plan : nullptr, &checkpoint.checkpoint};
+  ExportInput input{capture.path, plan ? &*plan : nullptr, &checkpoint.checkpoint, model_folder(checkpoint.checkpoint)};
   ARGOSY_TRY(std::unique_ptr<Export> prepared, prepare_onnx(input, destination, onnx_options(options), diagnostics));
   ExportedBundle bundle{options.output, {}, prepared->total_bytes(), prepared->fixed_dims()};
   for (const ExportFile& file : prepared->files()) bundle.files.push_back(file.file);

@@ -21,6 +21,7 @@ struct ExportInput {
   std::filesystem::path capture;
   const WeightPlan* plan = nullptr;        // null: weights come by their names
   const Checkpoint* checkpoint = nullptr;  // not null; must outlive the export
+  std::filesystem::path model;             // the folder with config.json, tokenizer and the like; empty: there is none
 };
 
 /// The capture's program, given its weights, not verified. Weights that the plan lacks are an error that names them.
@@ -41,7 +42,7 @@ struct ExportWriteOptions {
 
 /// One file of an export.
 struct ExportFile {
-  std::string file;                     // name, without the folder
+  std::string file;                     // name in the folder of the export
   std::vector<std::string> components;  // names in the capture; none: data of others
   uint64_t bytes = 0;                   // that are written, close to the size of the file
   uint64_t linked_bytes = 0;            // that it shares with the checkpoint instead

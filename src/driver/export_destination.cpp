@@ -53,11 +53,11 @@ bool is_own_file(const fs::path& path) {
 
 /// What a folder's manifest says it holds, itself included; empty if it has none.
 std::set<std::string> listed_files(const fs::path& folder) {
-  auto text = read_text_file(folder / kExportManifest, kMaxManifest);
+  auto text = read_text_file(folder / kBundleManifest, kMaxManifest);
   if (!text) return {};
-  auto document = JsonDocument::parse_owned(*std::move(text), kExportManifest);
+  auto document = JsonDocument::parse_owned(*std::move(text), kBundleManifest);
   if (!document || !document->root().find("format").as_string().value_or("").starts_with("argosy-")) return {};
-  std::set<std::string> names = {std::string(kExportManifest)};
+  std::set<std::string> names = {std::string(kBundleManifest)};
   for (JsonView name : document->root().find("files").items()) names.emplace(name.as_string().value_or(""));
   return names;
 }
@@ -87,10 +87,14 @@ Status check_replaceable(const ExportDestination& destination) {
   }
   if (!fs::is_directory(status)) return foreign(destination.path, "is a file, not a folder");
   std::set<std::string> listed = listed_files(destination.path);
-  for (fs::directory_iterator it(destination.path, failure), end; !failure && it != end; it.increment(failure)) {
-    if (!listed.contains(it->path().filename().string()) && !is_own_file(it->path())) {
-      return foreign(destination.path, format("holds {}, which argosy export did not write",
-                                              quoted(it->path().filename().native(), 1000)));
+  for (fs::recursive_directory_iterator it(destination.path, failure), end; !failure && it != end;
+       it.increment(failure)) {
+    std::error_code ignored;
+    if (fs::is_directory(it->symlink_status(ignored))) continue;
+    fs::path name = it->path().lexically_relative(destination.path);
+    if (!listed.contains(name.string()) && !is_own_file(it->path())) {
+      return foreign(destination.path,
+                     format("holds {}, which argosy export did not write", quoted(name.native(), 1000)));
     }
   }
   if (failure) return fail(system_error("list", destination.path, failure.value()));

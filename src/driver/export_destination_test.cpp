@@ -41,7 +41,7 @@ TEST(ExportDestination, takes_what_is_new_empty_or_an_earlier_export) {
   folder.write("exports/decode.pt2", archive("decode/extra/argosy.json"));
   EXPECT_TRUE(check_replaceable({folder / "exports", true}));
   folder.write("models/decode.onnx", "any");
-  folder.write("models/argosy.json", R"({"format": "argosy-onnx", "files": ["decode.onnx", "model.onnx.data"]})");
+  folder.write("models/bundle.json", R"({"format": "argosy-onnx", "files": ["decode.onnx", "model.onnx.data"]})");
   EXPECT_TRUE(check_replaceable({folder / "models", true}));
 }
 
@@ -56,10 +56,10 @@ TEST(ExportDestination, rejects_what_is_not_ours) {
   folder.write("exports/notes.txt", "mine");
   refused({folder / "exports", true}, "notes.txt");
   refused({folder.write("mine.onnx", "mine"), false}, "not written by argosy export");
-  folder.write("models/argosy.json", R"({"format": "argosy-onnx", "files": ["decode.onnx"]})");
+  folder.write("models/bundle.json", R"({"format": "argosy-onnx", "files": ["decode.onnx"]})");
   folder.write("models/mine.onnx.data", "mine");
   refused({folder / "models", true}, "mine.onnx.data");
-  folder.write("other/argosy.json", R"({"format": "other", "files": ["a"]})");
+  folder.write("other/bundle.json", R"({"format": "other", "files": ["a"]})");
   folder.write("other/a", "mine");
   refused({folder / "other", true}, "which argosy export did not write");
   refused({folder / "exports", false}, "is a folder");

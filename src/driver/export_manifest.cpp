@@ -18,6 +18,17 @@ void copy(JsonWriter& json, JsonView from, std::string_view key) {
   if (JsonView value = from.find(key); value.is_valid()) json.key(key).value(value);
 }
 
+void write_graphs(JsonWriter& json, const std::vector<ManifestGraph>& graphs) {
+  json.key("graphs").begin_array();
+  for (const ManifestGraph& graph : graphs) {
+    json.begin_object().key("file").value(graph.file).key("component").value(graph.component);
+    json.key("renamed").begin_object();
+    for (const auto& [from, to] : graph.renamed) json.key(from).value(to);
+    json.end_object().end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 Result<JsonDocument> read_capture_manifest(const std::filesystem::path& capture) {
@@ -47,6 +58,8 @@ std::string export_manifest(JsonView capture, const ManifestOptions& options) {
   }
   json.end_array();
   copy(json, capture, "wiring");
+  if (!options.engine.empty()) json.key("engine").value(options.engine);
+  if (!options.graphs.empty()) write_graphs(json, options.graphs);
   if (!options.files.empty()) {
     json.key("files").begin_array();
     for (const std::string& file : options.files) json.value(file);

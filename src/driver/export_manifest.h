@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -10,8 +11,10 @@
 
 namespace argosy {
 
-/// The name of the manifest: among an archive's extra files, where torch.export.load hands it out, or in a folder.
+/// The name of the manifest among an archive's extra files, where torch.export.load hands it out.
 inline constexpr std::string_view kExportManifest = "argosy.json";
+/// The name of the manifest in a folder of models.
+inline constexpr std::string_view kBundleManifest = "bundle.json";
 /// The key of an ONNX model's metadata under which it has the manifest of its component. What else is of interest has
 /// keys that begin with "argosy.", too.
 inline constexpr std::string_view kOnnxManifestKey = "argosy.manifest";
@@ -25,10 +28,18 @@ struct ExportCheck {
 /// capture.json of a capture.
 Result<JsonDocument> read_capture_manifest(const std::filesystem::path& capture);
 
+/// A graph of a bundle, and what it is made of.
+struct ManifestGraph {
+  std::string file, component;
+  std::vector<std::pair<std::string, std::string>> renamed;  // ports: their names in the component and in the file
+};
+
 struct ManifestOptions {
   std::string_view format;     // "argosy-pt2"
   std::string_view component;  // the one that the file holds; empty: all of them
   ExportCheck check;
+  std::string_view engine;  // that a folder is for
+  std::vector<ManifestGraph> graphs;
   std::vector<std::string> files;  // of a folder
 };
 

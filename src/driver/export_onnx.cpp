@@ -1,10 +1,18 @@
 #include "driver/export_onnx.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "argosy/version.h"
+#include "backends/onnx/edit.h"
 #include "backends/onnx/layout.h"
-#include "backends/onnx/lowering.h"
 #include "base/text.h"
-#include "driver/run_passes.h"
-#include "driver/weights_as_inputs.h"
+#include "driver/bundle_graphs.h"
+#include "driver/lower_onnx.h"
+#include "engines/card.h"
+#include "engines/engine.h"
+#include "io/file.h"
 #include "io/output.h"
 
 namespace argosy {
@@ -13,14 +21,23 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kShownOverflows = 20;
+constexpr uint64_t kMaxCompanion = uint64_t{256} << 20;
 
-bool is_shape_only(const TensorSource& source) { return source.recipe().starts_with("shape_only("); }
+/// Graphs that share one data file, and the folder of the bundle that they are in.
+struct Part {
+  fs::path folder;
+  onnx::Bundle bundle;
+  std::vector<std::string> components;  // for each graph
+};
 
-Status check_opset(const OnnxOptions& options) {
-  int opset = options.lowering.opset;
-  if (opset >= onnx::kMinOpset && opset <= onnx::kMaxOpset) return {};
-  return fail(ErrorCode::kInvalidInput, format("opset {} is not written", opset),
-              format("ask for one of {} to {}", onnx::kMinOpset, onnx::kMaxOpset));
+/// Inputs get the names that they have in the model's code ("past_key_values.0.key"), which torch cannot use.
+Status name_inputs(JsonView component, onnx::Model& model) {
+  for (JsonView input : component.find("inputs").items()) {
+    auto name = input.find("name").as_string(), path = input.find("path").as_string();
+    if (name && path && onnx::find_input(model, *name).is_valid())
+      ARGOSY_TRY_STATUS(onnx::rename_input(model, *name, *path));
+  }
+  return {};
 }
 
 class OnnxExport final : public Export {
@@ -30,85 +47,202 @@ class OnnxExport final : public Export {
     model_class_ = manifest_.root().find("model_class").as_string().value_or("");
   }
 
-  Status build(Program program, const OnnxOptions& options, const Checkpoint& checkpoint, Diagnostics& diagnostics) {
+  Status build(Program program, const OnnxOptions& options, const ExportInput& input, Diagnostics& diagnostics) {
     note_fixed_dims(program);
-    std::string single = destination_.path.filename().string();
-    if (!destination_.is_folder && program.components.size() != 1) {
-      return fail(ErrorCode::kInvalidInput,
-                  format("{} is to be one model, but there are {}", quoted(single), program.components.size()),
-                  "give a name that does not end in .onnx, for a folder of models");
-    }
+    ARGOSY_TRY_STATUS(plan(program, options, input));
     std::vector<std::string> names;
     for (const Component& component : program.components) names.push_back(component.name);
-    ARGOSY_TRY(std::vector<onnx::NamedModel> models, lower_to_onnx(std::move(program), options, diagnostics));
-    onnx::LayoutOptions layout;
-    layout.weights = options.weights;
-    if (!destination_.is_folder) {
-      models[0].file = single;
-      layout.data_file = single + ".data";
-      layout.link_prefix = single + ".";
+    ARGOSY_TRY(std::vector<onnx::NamedModel> lowered, lower_to_onnx(std::move(program), options, diagnostics));
+    ComponentModels components;
+    for (size_t i = 0; i < names.size(); ++i) components.emplace(names[i], std::move(lowered[i].model));
+    for (JsonView each : manifest_.root().find("components").items()) {
+      auto found = components.find(each.find("name").as_string().value_or(""));
+      if (found != components.end()) ARGOSY_TRY_STATUS(name_inputs(each, found->second));
     }
-    for (const fs::path& file : checkpoint.files()) layout.linkable.insert(file.native());
-    ARGOSY_TRY(bundle_, onnx::Bundle::build(std::move(models), layout));
-    for (size_t i = 0; i < names.size(); ++i) describe(i, names[i], {});
-    return list_files(names);
+    ARGOSY_TRY(std::vector<onnx::NamedModel> graphs, bundle_graphs(components, plan_));
+    ARGOSY_TRY_STATUS(lay_out(std::move(graphs), options, *input.checkpoint));
+    for (Part& part : parts_) describe(part, {});
+    for (const std::string& note : plan_.notes) diagnostics.notes.push_back(note);
+    return list_files();
   }
 
  protected:
   Status write_into(const fs::path& folder, const ExportWriteOptions& options,
                     const std::function<void(uint64_t)>& progress) const override {
-    onnx::Bundle bundle = bundle_;  // cheap: graphs and recipes
-    for (size_t i = 0; i < bundle.models().size(); ++i) describe(bundle, i, files_[i].components[0], options.check);
-    TensorWriteOptions stream;
-    stream.scratch_bytes = options.scratch_bytes;
-    stream.threads = options.threads;
-    stream.progress = progress;
-    ARGOSY_TRY(std::vector<onnx::Overflow> overflows, bundle.write(folder, stream));
-    if (destination_.is_folder) ARGOSY_TRY_STATUS(write_manifest(folder, options.check));
+    std::vector<onnx::Overflow> overflows;
+    uint64_t done = 0;
+    for (Part part : parts_) {  // a copy is cheap: graphs and recipes
+      describe(part, options.check);
+      TensorWriteOptions stream;
+      stream.scratch_bytes = options.scratch_bytes;
+      stream.threads = options.threads;
+      if (progress) stream.progress = [&](uint64_t bytes) { progress(done + bytes); };
+      ARGOSY_TRY_STATUS(make_folder(folder / part.folder));
+      ARGOSY_TRY(std::vector<onnx::Overflow> found, part.bundle.write(folder / part.folder, stream));
+      overflows.insert(overflows.end(), found.begin(), found.end());
+      done += part.bundle.new_bytes();
+    }
+    if (destination_.is_folder) ARGOSY_TRY_STATUS(write_companions(folder, options.check));
     if (options.on_warning) warn_of(overflows, options);
     return {};
   }
 
  private:
-  void describe(size_t index, const std::string& component, const ExportCheck& check) {
-    describe(bundle_, index, component, check);
-  }
-
-  /// What a model says of itself. Nothing of this machine.
-  void describe(onnx::Bundle& bundle, size_t index, const std::string& component, const ExportCheck& check) const {
-    ManifestOptions about;
-    about.format = kFormat;
-    about.component = component;
-    about.check = check;
-    bundle.set_metadata(index, std::string(kOnnxManifestKey), export_manifest(manifest_.root(), about));
-    auto add = [&](std::string_view key, JsonView value) {
-      if (auto text = value.as_string()) bundle.set_metadata(index, format("argosy.{}", key), std::string(*text));
-    };
-    bundle.set_metadata(index, "argosy.component", component);
-    JsonView root = manifest_.root();
-    for (std::string_view key : {"model_class", "task", "configuration_hash"}) add(key, root.find(key));
-    for (std::string_view key : {"torch", "transformers"}) add(key, root.find("versions").find(key));
-  }
-
-  Status list_files(const std::vector<std::string>& names) {
-    for (size_t i = 0; i < names.size(); ++i) {
-      ARGOSY_TRY(onnx::EncodedModel model, bundle_.encoded(i));
-      files_.push_back({bundle_.models()[i].file, {names[i]}, model.size()});
+  /// Which graphs and files there will be.
+  Status plan(const Program& program, const OnnxOptions& options, const ExportInput& input) {
+    engine_ = engines::find_engine(options.engine);
+    if (engine_ == nullptr)
+      return fail(ErrorCode::kInvalidInput, format("there is no engine {}", quoted(options.engine)));
+    if (destination_.is_folder) {
+      ARGOSY_TRY(source_, engines::read_source_model(input.model, manifest_.root()));
+      ARGOSY_TRY(plan_, engine_->plan(*source_));
+      return {};
     }
-    const onnx::Layout& layout = bundle_.layout();
-    if (!layout.tensors.empty()) files_.push_back({layout.data_file, {}, layout.data_bytes});
-    for (const onnx::Layout::LinkedFile& file : layout.linked) files_.push_back({file.name, {}, 0, file.bytes});
+    std::string file = destination_.path.filename().string();
+    if (program.components.size() != 1 || options.engine != "plain") {
+      return fail(ErrorCode::kInvalidInput,
+                  program.components.size() == 1
+                      ? format("{} is to be one model, but {} wants a folder", quoted(file), engine_->title)
+                      : format("{} is to be one model, but there are {}", quoted(file), program.components.size()),
+                  "give a name that does not end in .onnx, for a folder of models");
+    }
+    plan_.graphs.push_back({file, program.components[0].name, {}, file + ".data"});
     return {};
   }
 
-  Status write_manifest(const fs::path& folder, const ExportCheck& check) const {
+  /// Graphs of one folder and one data file are a part.
+  Status lay_out(std::vector<onnx::NamedModel> graphs, const OnnxOptions& options, const Checkpoint& checkpoint) {
+    std::vector<std::pair<fs::path, std::string>> order;  // folder and data file
+    std::map<std::pair<fs::path, std::string>, std::vector<size_t>> groups;
+    for (size_t i = 0; i < graphs.size(); ++i) {
+      std::pair key(fs::path(graphs[i].file).parent_path(), plan_.graphs[i].data_file);
+      if (groups[key].empty()) order.push_back(key);
+      groups[key].push_back(i);
+    }
+    for (const auto& key : order) {
+      Part part{key.first, {}, {}};
+      std::vector<onnx::NamedModel> models;
+      for (size_t i : groups[key]) {
+        part.components.push_back(plan_.graphs[i].component);
+        models.push_back({fs::path(graphs[i].file).filename(), std::move(graphs[i].model)});
+      }
+      onnx::LayoutOptions layout;
+      layout.weights = options.weights;
+      layout.data_file = key.second;
+      if (!destination_.is_folder) layout.link_prefix = destination_.path.filename().string() + ".";
+      for (const fs::path& file : checkpoint.files()) layout.linkable.insert(file.native());
+      ARGOSY_TRY(part.bundle, onnx::Bundle::build(std::move(models), layout));
+      parts_.push_back(std::move(part));
+    }
+    return {};
+  }
+
+  /// What a graph says of itself. Nothing of this machine.
+  void describe(Part& part, const ExportCheck& check) const {
+    for (size_t i = 0; i < part.components.size(); ++i) {
+      ManifestOptions about;
+      about.format = kFormat;
+      about.component = part.components[i];
+      about.check = check;
+      part.bundle.set_metadata(i, std::string(kOnnxManifestKey), export_manifest(manifest_.root(), about));
+      auto add = [&](std::string_view key, JsonView value) {
+        if (auto text = value.as_string()) part.bundle.set_metadata(i, format("argosy.{}", key), std::string(*text));
+      };
+      part.bundle.set_metadata(i, "argosy.component", part.components[i]);
+      JsonView root = manifest_.root();
+      for (std::string_view key : {"model_class", "task", "configuration_hash"}) add(key, root.find(key));
+      for (std::string_view key : {"torch", "transformers"}) add(key, root.find("versions").find(key));
+    }
+  }
+
+  Status list_files() {
+    for (const Part& part : parts_) {
+      auto name = [&](const std::string& file) { return (part.folder / file).string(); };
+      for (size_t i = 0; i < part.components.size(); ++i) {
+        ARGOSY_TRY(onnx::EncodedModel model, part.bundle.encoded(i));
+        files_.push_back({name(part.bundle.models()[i].file), {part.components[i]}, model.size()});
+      }
+      const onnx::Layout& layout = part.bundle.layout();
+      if (!layout.tensors.empty()) files_.push_back({name(layout.data_file), {}, layout.data_bytes});
+      for (const onnx::Layout::LinkedFile& file : layout.linked) files_.push_back({name(file.name), {}, 0, file.bytes});
+    }
+    if (!destination_.is_folder) return {};
+    for (const engines::TextFile& file : plan_.files) files_.push_back({file.name, {}, file.text.size()});
+    for (const std::string& file : plan_.copied) {
+      // A text of the plan takes the place of the model's own.
+      if (std::ranges::any_of(plan_.files, [&](const auto& text) { return text.name == file; })) continue;
+      std::error_code error;
+      uint64_t bytes = fs::file_size(source_->folder / file, error);
+      if (error) return fail(system_error("examine", source_->folder / file, error.value()));
+      copied_.push_back(file);
+      files_.push_back({file, {}, bytes});
+    }
+    return {};
+  }
+
+  static Status make_folder(const fs::path& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    return error ? Status(fail(system_error("create", folder, error.value()))) : Status();
+  }
+
+  Status write_companions(const fs::path& folder, const ExportCheck& check) const {
+    for (const engines::TextFile& file : plan_.files) ARGOSY_TRY_STATUS(write_text(folder / file.name, file.text));
+    for (const std::string& file : copied_) {
+      // Read as text of any content: these files are small.
+      ARGOSY_TRY(std::string text, read_text_file(source_->folder / file, kMaxCompanion));
+      ARGOSY_TRY_STATUS(write_text(folder / file, text));
+    }
+    engines::CardFacts facts{std::string(version()), check_text(check), twice_written()};
+    ARGOSY_TRY(std::string card, engines::model_card(*source_, *engine_, plan_, facts));
+    ARGOSY_TRY_STATUS(write_text(folder / engines::kCardFile, card));
+    return write_text(folder / kBundleManifest, bundle_manifest(check));
+  }
+
+  static Status write_text(const fs::path& path, const std::string& text) {
+    ARGOSY_TRY_STATUS(make_folder(path.parent_path()));
+    ARGOSY_TRY(OutputFile file, OutputFile::create(path, Overwrite::kRefuse));
+    ARGOSY_TRY_STATUS(file.write(text));
+    return file.commit();
+  }
+
+  static std::string check_text(const ExportCheck& check) {
+    if (check.kind == "twin") return "a small model of the same architecture, compared with PyTorch";
+    if (check.kind == "full") return "this model, compared with PyTorch";
+    return format("none ({})", check.why);
+  }
+
+  /// Weights that are in several data files, as a line.
+  std::vector<std::string> twice_written() const {
+    std::set<std::string> seen;
+    uint64_t bytes = 0;
+    for (const Part& part : parts_) {
+      for (const onnx::Layout::Tensor& tensor : part.bundle.layout().tensors) {
+        if (!seen.insert(tensor.source->recipe()).second) bytes += static_cast<uint64_t>(tensor.source->bytes());
+      }
+    }
+    if (bytes == 0) return {};
+    return {format("{} of weights are written more than once: the engine wants a data file for each graph",
+                   format_bytes(bytes))};
+  }
+
+  std::string bundle_manifest(const ExportCheck& check) const {
     ManifestOptions about;
     about.format = kFormat;
     about.check = check;
+    about.engine = engine_->name;
+    for (const engines::GraphPlan& graph : plan_.graphs) {
+      ManifestGraph& entry = about.graphs.emplace_back(graph.file, graph.component);
+      for (const engines::Edit& edit : graph.edits) {
+        if (const auto* input = std::get_if<engines::RenameInput>(&edit))
+          entry.renamed.emplace_back(input->from, input->to);
+        if (const auto* output = std::get_if<engines::RenameOutput>(&edit))
+          entry.renamed.emplace_back(output->from, output->to);
+      }
+    }
     for (const ExportFile& file : files_) about.files.push_back(file.file);
-    ARGOSY_TRY(OutputFile file, OutputFile::create(folder / kExportManifest, Overwrite::kRefuse));
-    ARGOSY_TRY_STATUS(file.write(export_manifest(manifest_.root(), about)));
-    return file.commit();
+    about.files.emplace_back(engines::kCardFile);
+    return export_manifest(manifest_.root(), about);
   }
 
   static void warn_of(const std::vector<onnx::Overflow>& overflows, const ExportWriteOptions& options) {
@@ -124,33 +258,14 @@ class OnnxExport final : public Export {
   static constexpr std::string_view kFormat = "argosy-onnx";
 
   JsonDocument manifest_;  // of the capture
-  onnx::Bundle bundle_;
+  const engines::Engine* engine_ = nullptr;
+  std::optional<engines::SourceModel> source_;  // of a folder
+  engines::BundlePlan plan_;
+  std::vector<Part> parts_;
+  std::vector<std::string> copied_;
 };
 
 }  // namespace
-
-Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxOptions& options,
-                                                    Diagnostics& diagnostics) {
-  ARGOSY_TRY_STATUS(check_opset(options));
-  PassContext context{diagnostics};
-  ARGOSY_TRY([[maybe_unused]] bool has_changed,
-             verify_and_run(onnx::onnx_pipeline(options.lowering), program, context, {}));
-  ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
-  std::vector<onnx::NamedModel> models;
-  Status status;  // the first error; those of later components are in the diagnostics
-  for (const Component& component : program.components) {
-    auto model = onnx::translate(program, component, options.lowering, diagnostics);
-    if (!model) {
-      if (status) status = fail(std::move(model.error()));
-      continue;
-    }
-    if (options.lowering.optimize) ARGOSY_TRY_STATUS(onnx::optimize(*model));
-    if (options.missing_weights_as_inputs) onnx::make_inputs(*model, is_shape_only, onnx::StoredValue::kDropped);
-    models.push_back({format("{}.onnx", component.name), *std::move(model)});
-  }
-  if (!status) return fail(std::move(status.error()));
-  return models;
-}
 
 Result<std::unique_ptr<Export>> prepare_onnx(const ExportInput& input, const ExportDestination& destination,
                                              const OnnxOptions& options, Diagnostics& diagnostics) {
@@ -158,21 +273,8 @@ Result<std::unique_ptr<Export>> prepare_onnx(const ExportInput& input, const Exp
   ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(input.capture));
   ARGOSY_TRY(Program program, read_export_program(input, diagnostics));
   auto prepared = std::make_unique<OnnxExport>(destination, std::move(manifest));
-  ARGOSY_TRY_STATUS(prepared->build(std::move(program), options, *input.checkpoint, diagnostics));
+  ARGOSY_TRY_STATUS(prepared->build(std::move(program), options, input, diagnostics));
   return prepared;
-}
-
-Result<std::string> onnx_model_bytes(Program program, const OnnxOptions& options, Diagnostics& diagnostics) {
-  if (program.components.size() != 1) {
-    return fail(ErrorCode::kInvalidInput,
-                format("one component is to become a model, and there are {}", program.components.size()));
-  }
-  ARGOSY_TRY(std::vector<onnx::NamedModel> models, lower_to_onnx(std::move(program), options, diagnostics));
-  onnx::LayoutOptions layout;
-  layout.weights = onnx::WeightsMode::kEmbed;
-  ARGOSY_TRY(onnx::Bundle bundle, onnx::Bundle::build(std::move(models), layout));
-  ARGOSY_TRY(onnx::EncodedModel encoded, bundle.encoded(0));
-  return onnx::to_bytes(encoded);
 }
 
 }  // namespace argosy

@@ -1,28 +1,16 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
-#include "backends/onnx/writer.h"
 #include "base/result.h"
 #include "driver/backend_options.h"
 #include "driver/export.h"
-#include "ir/program.h"
 
 namespace argosy {
 
-/// The components of a program that comes from anywhere as models in files "<component>.onnx". The program is verified
-/// first. Every op that cannot be translated is in `diagnostics`.
-Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxOptions& options,
-                                                    Diagnostics& diagnostics);
-
-/// An export for ONNX Runtime: one model NAME.onnx with its data beside it, or a folder with a model for each
-/// component, the data that they share, and a manifest.
+/// An export for ONNX Runtime: one model NAME.onnx with its data beside it, or a folder for an engine: graphs, the data
+/// that they share, what the engine wants besides, and a manifest.
 Result<std::unique_ptr<Export>> prepare_onnx(const ExportInput& input, const ExportDestination& destination,
                                              const OnnxOptions& options, Diagnostics& diagnostics);
-
-/// The file of the program's only component, weights embedded, in memory.
-Result<std::string> onnx_model_bytes(Program program, const OnnxOptions& options, Diagnostics& diagnostics);
 
 }  // namespace argosy

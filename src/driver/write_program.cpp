@@ -2,7 +2,7 @@
 
 #include "backends/pt2/writer.h"
 #include "base/text.h"
-#include "driver/export_onnx.h"
+#include "driver/lower_onnx.h"
 #include "io/output.h"
 #include "ir/text.h"
 

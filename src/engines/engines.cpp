@@ -1,10 +1,12 @@
 #include "engines/engine.h"
+#include "engines/genai/genai.h"
 #include "engines/plain/plain.h"
 
 namespace argosy::engines {
 namespace {
 
 constexpr Engine kEngines[] = {
+    {"genai", "ONNX Runtime GenAI", plan_genai},
     {"plain", "any runtime of ONNX models", plan_plain},
 };
 

@@ -62,6 +62,35 @@ Result<std::optional<JsonDocument>> read_json_if_any(const SourceModel& model, s
   return std::optional(std::move(document));
 }
 
+/// By the folder: models--ORG--NAME/snapshots/COMMIT is the Hub's, any other has a name of its own.
+Status name_model(SourceModel& model) {
+  model.name = "model";
+  if (model.folder.empty()) return {};
+  std::error_code error;
+  fs::path path = fs::weakly_canonical(model.folder, error);
+  if (error) return fail(system_error("examine", model.folder, error.value()));
+  if (!path.has_filename()) path = path.parent_path();
+  model.name = path.filename();
+  if (path.parent_path().filename() != "snapshots") return {};
+  std::string repository = path.parent_path().parent_path().filename();
+  constexpr std::string_view kPrefix = "models--";
+  if (!repository.starts_with(kPrefix)) return {};
+  model.commit = model.name;
+  model.name = repository.substr(kPrefix.size());
+  if (size_t dashes = model.name.find("--"); dashes != std::string::npos) model.name.replace(dashes, 2, "/");
+  return {};
+}
+
+Status list_files(SourceModel& model) {
+  std::error_code error;
+  for (fs::directory_iterator entry(model.folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (std::error_code ignored; entry->is_regular_file(ignored)) model.files.push_back(entry->path().filename());
+  }
+  if (error) return fail(system_error("list", model.folder, error.value()));
+  std::sort(model.files.begin(), model.files.end());
+  return {};
+}
+
 }  // namespace
 
 std::optional<int64_t> Port::size(int dim) const {
@@ -83,17 +112,17 @@ const ComponentInterface* SourceModel::component(std::string_view wanted) const 
 
 bool SourceModel::has_file(std::string_view file) const { return std::binary_search(files.begin(), files.end(), file); }
 
-std::string_view SourceModel::model_type() const { return config.root().find("model_type").as_string().value_or(""); }
+std::string_view SourceModel::model_type() const { return config->root().find("model_type").as_string().value_or(""); }
 
 JsonView SourceModel::text_config() const {
   for (std::string_view part : kTextParts) {
-    if (JsonView found = config.root().find(part); found.is_object()) return found;
+    if (JsonView found = config->root().find(part); found.is_object()) return found;
   }
-  return config.root();
+  return config->root();
 }
 
 std::optional<int64_t> SourceModel::text_number(std::initializer_list<std::string_view> names) const {
-  for (JsonView part : {text_config(), config.root()}) {
+  for (JsonView part : {text_config(), config->root()}) {
     for (std::string_view wanted : names) {
       if (auto number = part.find(wanted).as_integer()) return number;
     }
@@ -102,7 +131,7 @@ std::optional<int64_t> SourceModel::text_number(std::initializer_list<std::strin
 }
 
 std::vector<int64_t> SourceModel::token_ids(std::string_view key) const {
-  for (JsonView part : {generation_config ? generation_config->root() : JsonView(), text_config(), config.root()}) {
+  for (JsonView part : {generation_config ? generation_config->root() : JsonView(), text_config(), config->root()}) {
     JsonView value = part.is_valid() ? part.find(key) : JsonView();
     if (!value.is_valid()) continue;
     if (auto number = value.as_integer()) return {*number};
@@ -116,17 +145,23 @@ std::vector<int64_t> SourceModel::token_ids(std::string_view key) const {
 }
 
 Result<SourceModel> read_source_model(const fs::path& folder, JsonView manifest) {
-  ARGOSY_TRY(JsonDocument config, read_json(folder / "config.json"));
-  SourceModel model{.folder = folder, .config = std::move(config)};
+  SourceModel model;
+  model.folder = folder;
+  ARGOSY_TRY_STATUS(name_model(model));
   model.model_class = text_of(manifest.find("model_class"));
   model.task = text_of(manifest.find("task"));
   for (JsonView each : manifest.find("components").items()) model.components.push_back(component_interface(each));
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (std::error_code ignored; entry->is_regular_file(ignored)) model.files.push_back(entry->path().filename());
+  if (!folder.empty()) ARGOSY_TRY_STATUS(list_files(model));
+  // A capture knows the configuration that it is of; the model's own file may say more.
+  if (model.has_file("config.json")) {
+    ARGOSY_TRY(JsonDocument config, read_json(folder / "config.json"));
+    model.config = std::move(config);
+  } else {
+    JsonWriter text;
+    text.value(manifest.find("configuration"));
+    ARGOSY_TRY(JsonDocument config, JsonDocument::parse_owned(text.take(), "configuration"));
+    model.config = std::move(config);
   }
-  if (error) return fail(ErrorCode::kIo, format("cannot list {}: {}", quoted(folder.native(), 1000), error.message()));
-  std::sort(model.files.begin(), model.files.end());
   ARGOSY_TRY(model.generation_config, read_json_if_any(model, "generation_config.json"));
   ARGOSY_TRY(model.tokenizer_config, read_json_if_any(model, "tokenizer_config.json"));
   return model;

@@ -40,12 +40,12 @@ struct ComponentInterface {
 
 /// What an engine is told of the model that a bundle is made of.
 struct SourceModel {
-  std::filesystem::path folder;  // has config.json and, as far as the model has them, tokenizer and processor files
+  std::filesystem::path folder;  // as far as the model has them, config.json, tokenizer and processor files
   std::string name;              // what the user called it, without folders of this machine: "ORG/NAME", or "NAME"
   std::string commit;            // of a snapshot of the Hub; may be empty
   std::string model_class, task;
   std::vector<ComponentInterface> components;
-  JsonDocument config;                                              // config.json
+  std::optional<JsonDocument> config;                               // always there: config.json, else the capture's
   std::optional<JsonDocument> generation_config, tokenizer_config;  // the files of these names
   std::vector<std::string> files;                                   // of the folder, sorted; names only
 
@@ -61,7 +61,8 @@ struct SourceModel {
   std::vector<int64_t> token_ids(std::string_view key) const;
 };
 
-/// Reads what the engines look at. `manifest` is capture.json of the model's capture.
+/// Reads what the engines look at. `manifest` is capture.json of the model's capture; `folder` may be empty, where only
+/// that is at hand.
 Result<SourceModel> read_source_model(const std::filesystem::path& folder, JsonView manifest);
 
 }  // namespace argosy::engines

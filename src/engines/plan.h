@@ -8,7 +8,7 @@
 namespace argosy::engines {
 
 // What an engine wants changed at the border of a component's graph. They are data, carried out by the backend in
-// their order (backends/onnx/edit.h); names are those that hold when an edit's turn comes.
+// their order (driver/bundle_graphs.h, backends/onnx/edit.h); names are those that hold when an edit's turn comes.
 
 struct RenameInput {
   std::string from, to;
@@ -47,7 +47,8 @@ struct BundlePlan {
   std::vector<GraphPlan> graphs;
   std::vector<TextFile> files;
   std::vector<std::string> copied;  // files of the model's folder, under their own names
-  std::vector<std::string> notes;   // what the user should know, a line each
+  std::string usage;                // how to run it, in Markdown, for the model card; may be empty
+  std::vector<std::string> notes;   // what the user should know, a line each; also on the model card
 };
 
 }  // namespace argosy::engines

@@ -34,7 +34,7 @@ def write_model(path: Path, factor: float, component: str, dtype: int = TensorPr
 def folder(tmp_path: Path) -> Path:
     write_model(tmp_path / "double.onnx", 2.0, "double")
     write_model(tmp_path / "half.onnx", 0.5, "half")
-    (tmp_path / "argosy.json").write_text(json.dumps({**MANIFEST, "files": ["double.onnx", "half.onnx"]}))
+    (tmp_path / "bundle.json").write_text(json.dumps({**MANIFEST, "files": ["double.onnx", "half.onnx"]}))
     return tmp_path
 
 
@@ -77,7 +77,7 @@ def test_models_that_cannot_be_opened(folder: Path) -> None:
     with pytest.raises(EngineError, match="INVALID_PROTOBUF|Protobuf"):
         EngineProcess(export)
     with pytest.raises(ExportError, match="cannot be read"):
-        (folder / "argosy.json").unlink()
+        (folder / "bundle.json").unlink()
         find_export(folder)
 
 

@@ -15,10 +15,10 @@ _BFLOAT16 = 16
 
 
 def read_manifest(path: str) -> dict[str, Any]:
-    """What an export says of itself: ``argosy.json`` beside the models of a folder, or what a model has of it."""
+    """What an export says of itself: ``bundle.json`` beside the models of a folder, or what a model has of it."""
     import onnx
 
-    file = Path(path).with_name("argosy.json")
+    file = Path(path).with_name("bundle.json")
     if file.exists():
         manifest = json.loads(file.read_text(encoding="utf-8"))
         if Path(path).name in manifest.get("files", ()):
@@ -41,17 +41,25 @@ def dtype_of_onnx(path: str) -> str:
 
 
 def open_onnx(path: str) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
-    """The component that a model is, by its own word. Outputs have the names that they have in captures: in a model one that
-    is called as an input has another."""
+    """The component that a model is, by its own word. Inputs and outputs have the names that they have in captures: in a
+    model inputs are called as in the model's code, and an output that is called as an input has another name."""
     session = open_session(path)
-    component = session.get_modelmeta().custom_metadata_map.get("argosy.component")
+    metadata = session.get_modelmeta().custom_metadata_map
+    component = metadata.get("argosy.component")
+    paths = _input_paths(json.loads(metadata.get("argosy.manifest", "{}")), component)
     runner = OnnxRunner(session)
     names = {f"{name}_output": name for name in runner.inputs if f"{name}_output" in runner.outputs}
 
     def run(inputs: dict[str, Any]) -> dict[str, Any]:
-        return {names.get(name, name): tensor for name, tensor in runner(inputs).items()}
+        given = {paths.get(name, name): tensor for name, tensor in inputs.items()}
+        return {names.get(name, name): tensor for name, tensor in runner(given).items()}
 
     return {component or Path(path).stem: run}
+
+
+def _input_paths(manifest: dict[str, Any], component: str | None) -> dict[str, str]:
+    parts = [part for part in manifest.get("components", ()) if part["name"] == component]
+    return {item["name"]: item["path"] for part in parts for item in part["inputs"] if "path" in item}
 
 
 def open_session(model: str | bytes, threads: int = 0) -> Any:

@@ -1,0 +1,58 @@
+#include "driver/lower_onnx.h"
+
+#include "backends/onnx/lowering.h"
+#include "base/text.h"
+#include "driver/run_passes.h"
+#include "driver/weights_as_inputs.h"
+
+namespace argosy {
+namespace {
+
+bool is_shape_only(const TensorSource& source) { return source.recipe().starts_with("shape_only("); }
+
+Status check_opset(const OnnxOptions& options) {
+  int opset = options.lowering.opset;
+  if (opset >= onnx::kMinOpset && opset <= onnx::kMaxOpset) return {};
+  return fail(ErrorCode::kInvalidInput, format("opset {} is not written", opset),
+              format("ask for one of {} to {}", onnx::kMinOpset, onnx::kMaxOpset));
+}
+
+}  // namespace
+
+Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxOptions& options,
+                                                    Diagnostics& diagnostics) {
+  ARGOSY_TRY_STATUS(check_opset(options));
+  PassContext context{diagnostics};
+  ARGOSY_TRY([[maybe_unused]] bool has_changed,
+             verify_and_run(onnx::onnx_pipeline(options.lowering), program, context, {}));
+  ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
+  std::vector<onnx::NamedModel> models;
+  Status status;  // the first error; those of later components are in the diagnostics
+  for (const Component& component : program.components) {
+    auto model = onnx::translate(program, component, options.lowering, diagnostics);
+    if (!model) {
+      if (status) status = fail(std::move(model.error()));
+      continue;
+    }
+    if (options.lowering.optimize) ARGOSY_TRY_STATUS(onnx::optimize(*model));
+    if (options.missing_weights_as_inputs) onnx::make_inputs(*model, is_shape_only, onnx::StoredValue::kDropped);
+    models.push_back({format("{}.onnx", component.name), *std::move(model)});
+  }
+  if (!status) return fail(std::move(status.error()));
+  return models;
+}
+
+Result<std::string> onnx_model_bytes(Program program, const OnnxOptions& options, Diagnostics& diagnostics) {
+  if (program.components.size() != 1) {
+    return fail(ErrorCode::kInvalidInput,
+                format("one component is to become a model, and there are {}", program.components.size()));
+  }
+  ARGOSY_TRY(std::vector<onnx::NamedModel> models, lower_to_onnx(std::move(program), options, diagnostics));
+  onnx::LayoutOptions layout;
+  layout.weights = onnx::WeightsMode::kEmbed;
+  ARGOSY_TRY(onnx::Bundle bundle, onnx::Bundle::build(std::move(models), layout));
+  ARGOSY_TRY(onnx::EncodedModel encoded, bundle.encoded(0));
+  return onnx::to_bytes(encoded);
+}
+
+}  // namespace argosy

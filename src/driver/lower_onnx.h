@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/onnx/writer.h"
+#include "base/result.h"
+#include "driver/backend_options.h"
+#include "ir/program.h"
+
+namespace argosy {
+
+/// The components of a program that comes from anywhere as models in files "<component>.onnx". The program is verified
+/// first. Every op that cannot be translated is in `diagnostics`.
+Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxOptions& options,
+                                                    Diagnostics& diagnostics);
+
+/// The file of the program's only component, weights embedded, in memory.
+Result<std::string> onnx_model_bytes(Program program, const OnnxOptions& options, Diagnostics& diagnostics);
+
+}  // namespace argosy

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engines/engine.h"
+
+namespace argosy::engines {
+
+inline constexpr std::string_view kCardFile = "README.md";
+
+/// What of a model card is known only when everything is laid out.
+struct CardFacts {
+  std::string argosy_version;
+  std::string check;               // in words
+  std::vector<std::string> notes;  // a line each, besides those of the plan
+};
+
+/// README.md of a bundle: where it came from, under which licence, what its files are and how to run it. The licence is
+/// taken from the head of the model's own card.
+Result<std::string> model_card(const SourceModel& model, const Engine& engine, const BundlePlan& plan,
+                               const CardFacts& facts);
+
+}  // namespace argosy::engines

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engines/model.h"
+#include "engines/plan.h"
+
+namespace argosy::engines::genai {
+
+/// What the engine is told of a decoder's cache, and what has to be changed for it.
+struct Cache {
+  int64_t key_value_heads = 0, head_size = 0;  // of the first layer with keys; the graph has those of the others
+  std::vector<int64_t> key_value_layers;       // numbers of layers with keys and values
+  std::vector<int64_t> conv_layers;            // numbers of layers with one convolution state
+  int64_t conv_width = 0;                      // of the first of those
+  std::vector<Edit> edits;
+};
+
+/// The engine keeps keys and values [batch, heads, past, size], of one size in a layer, and for LFM2's kind of models
+/// one convolution state [batch, channels, width] in each of the other layers. Anything else is an error with the
+/// reason.
+Result<Cache> read_cache(const ComponentInterface& decoder);
+
+}  // namespace argosy::engines::genai

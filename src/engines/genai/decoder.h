@@ -1,0 +1,26 @@
+#pragma once
+
+#include "base/result.h"
+#include "engines/genai/config.h"
+#include "engines/model.h"
+#include "engines/plan.h"
+
+namespace argosy::engines::genai {
+
+inline constexpr std::string_view kDataFile = "model.onnx.data";
+
+/// A decoder's graph, and what genai_config.json says of it.
+struct DecoderPlan {
+  GraphPlan graph;
+  Section section;
+  int64_t vocab_size = 0;
+};
+
+/// The component `decode` of a model that the engine runs token by token, given ids or embeddings.
+Result<DecoderPlan> plan_decoder(const SourceModel& model, const ComponentInterface& decode);
+
+/// The engine's type for a model whose decoder is all there is: its own where the engine treats it as any decoder,
+/// else "decoder".
+std::string decoder_type(const SourceModel& model, const DecoderPlan& decoder);
+
+}  // namespace argosy::engines::genai

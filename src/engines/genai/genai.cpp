@@ -1,0 +1,56 @@
+#include "engines/genai/genai.h"
+
+#include "base/text.h"
+#include "engines/companions.h"
+#include "engines/genai/config.h"
+#include "engines/genai/decoder.h"
+
+namespace argosy::engines {
+namespace {
+
+using namespace genai;
+
+constexpr std::string_view kUsage = R"(```python
+import onnxruntime_genai as og
+
+model = og.Model("path/of/this/folder")
+tokenizer = og.Tokenizer(model)
+params = og.GeneratorParams(model)
+params.set_search_options(max_length=200)
+generator = og.Generator(model, params)
+generator.append_tokens(tokenizer.encode("Once upon a time"))
+while not generator.is_done():
+    generator.generate_next_token()
+print(tokenizer.decode(generator.get_sequence(0)))
+```
+)";
+
+Result<BundlePlan> plan_text(const SourceModel& model, const ComponentInterface& decode) {
+  ARGOSY_TRY(DecoderPlan decoder, plan_decoder(model, decode));
+  Config config;
+  config.type = decoder_type(model, decoder);
+  config.context_length = context_length(model);
+  config.vocab_size = decoder.vocab_size;
+  config.sections.push_back(std::move(decoder.section));
+  BundlePlan plan;
+  plan.graphs.push_back(std::move(decoder.graph));
+  plan.files.push_back({std::string(kConfigFile), config_text(config, model)});
+  plan.copied = companion_files(model);
+  plan.usage = kUsage;
+  return plan;
+}
+
+}  // namespace
+
+Result<BundlePlan> plan_genai(const SourceModel& model) {
+  const ComponentInterface* decode = model.component("decode");
+  if (decode != nullptr && decode->input("input_ids") != nullptr) return plan_text(model, *decode);
+  std::vector<std::string> names;
+  for (const ComponentInterface& component : model.components) names.push_back(component.name);
+  return fail(ErrorCode::kUnsupportedFeature,
+              format("ONNX Runtime GenAI cannot run {}: it generates text, and this model consists of {}",
+                     model.model_class, join(names, ", ")),
+              "--for plain writes models for ONNX Runtime itself");
+}
+
+}  // namespace argosy::engines
