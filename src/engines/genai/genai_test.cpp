@@ -1,0 +1,154 @@
+#include "engines/genai/genai.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "engines/card.h"
+#include "engines/engine.h"
+#include "io/test_folder.h"
+
+namespace argosy::engines {
+namespace {
+
+/// A state of a layer, as captures describe it.
+std::string state(const std::string& part, const std::string& dims) {
+  return format(R"({{"name": "s_{}", "path": "past_key_values.{}", "dtype": "f32", "dims": {}}})", part, part, dims);
+}
+
+/// A capture's manifest of a text decoder with these states.
+std::string manifest(const std::vector<std::pair<std::string, std::string>>& states, const std::string& more = "") {
+  std::string inputs, cache;
+  for (const auto& [part, dims] : states) {
+    inputs += ", " + state(part, dims);
+    cache +=
+        format(R"({}{{"path": "past_key_values.{}", "output": "present.{}"}})", cache.empty() ? "" : ", ", part, part);
+  }
+  return format(R"({{"model_class": "TinyForCausalLM", "task": "", "configuration": {{"model_type": "tiny"}},
+    "components": [{{"name": "decode", "inputs": [{{"name": "input_ids", "dtype": "i64", "dims": ["batch", "sequence"]}}{}{}],
+    "outputs": [{{"name": "logits", "dtype": "f32", "dims": [null, null, 64]}}],
+    "cache": {{"states": [{}]}}}}]}})",
+                inputs, more, cache);
+}
+
+struct Planned {
+  std::string error;
+  BundlePlan plan;
+  JsonDocument config = JsonDocument::parse("{}", "none").value();
+};
+
+Planned plan(const std::string& text, const std::filesystem::path& folder = "") {
+  Planned planned;
+  JsonDocument document = JsonDocument::parse(text, "capture.json").value();
+  auto model = read_source_model(folder, document.root());
+  EXPECT_TRUE(model.has_value()) << model.error().message;
+  auto made = plan_genai(*model);
+  if (!made) {
+    planned.error = made.error().message;
+    return planned;
+  }
+  planned.plan = *made;
+  planned.config = JsonDocument::parse(made->files[0].text, "genai_config.json").value();
+  return planned;
+}
+
+const std::vector<std::pair<std::string, std::string>> kTwoLayers = {
+    {"0.key", R"(["batch", 2, "past_sequence", 8])"},
+    {"0.value", R"(["batch", 2, "past_sequence", 8])"},
+    {"1.key", R"(["batch", 2, "past_sequence", 8])"},
+    {"1.value", R"(["batch", 2, "past_sequence", 8])"}};
+
+TEST(Genai, describes_a_decoder_by_its_own_ports) {
+  Planned planned = plan(manifest(kTwoLayers));
+  ASSERT_EQ(planned.error, "");
+  JsonView model = planned.config.root().find("model");
+  EXPECT_EQ(model.find("type").as_string(), "decoder");
+  EXPECT_EQ(model.find("vocab_size").as_integer(), 64);
+  EXPECT_EQ(model.find("decoder").find("head_size").as_integer(), 8);
+  EXPECT_EQ(model.find("decoder").find("num_key_value_heads").as_integer(), 2);
+  EXPECT_EQ(model.find("decoder").find("num_hidden_layers").as_integer(), 2);
+  EXPECT_FALSE(model.find("decoder").find("inputs").find("position_ids").is_valid());
+  EXPECT_EQ(planned.config.root().find("search").find("past_present_share_buffer").as_bool(), false);
+  ASSERT_EQ(planned.plan.graphs.size(), 1u);
+  EXPECT_EQ(planned.plan.graphs[0].file, "model.onnx");
+  EXPECT_TRUE(planned.plan.graphs[0].edits.empty());
+}
+
+TEST(Genai, keeps_types_that_the_engine_treats_as_any_decoder) {
+  TestFolder folder;
+  folder.write("llama/config.json", R"({"model_type": "llama", "max_position_embeddings": 77, "eos_token_id": 5})");
+  folder.write("llama/generation_config.json", R"({"eos_token_id": [2, 3], "temperature": 0.5})");
+  Planned planned = plan(manifest(kTwoLayers), folder / "llama");
+  JsonView model = planned.config.root().find("model");
+  EXPECT_EQ(model.find("type").as_string(), "llama");
+  EXPECT_EQ(model.find("context_length").as_integer(), 77);
+  EXPECT_EQ(model.find("eos_token_id").size(), 2u);  // those of the generation settings
+  EXPECT_EQ(model.find("pad_token_id").as_integer(), 2);
+  EXPECT_EQ(planned.config.root().find("search").find("temperature").as_double(), 0.5);
+  // This one wants keys and values in one tensor.
+  folder.write("gpt2/config.json", R"({"model_type": "gpt2"})");
+  EXPECT_EQ(plan(manifest(kTwoLayers), folder / "gpt2").config.root().find("model").find("type").as_string(),
+            "decoder");
+}
+
+TEST(Genai, widens_values_that_are_narrower_than_keys) {
+  Planned planned =
+      plan(manifest({{"0.key", R"(["batch", 2, "past", 12])"}, {"0.value", R"(["batch", 2, "past", 8])"}}));
+  ASSERT_EQ(planned.plan.graphs[0].edits.size(), 1u);
+  const auto& edit = std::get<WidenState>(planned.plan.graphs[0].edits[0]);
+  EXPECT_EQ(edit.input, "past_key_values.0.value");
+  EXPECT_EQ(edit.size, 12);
+}
+
+TEST(Genai, tells_layers_of_convolutions_from_those_of_attention) {
+  Planned planned = plan(manifest({{"0.conv_states.0", R"(["batch", 16, 3])"},
+                                   {"1.key", R"(["batch", 2, "past", 8])"},
+                                   {"1.value", R"(["batch", 2, "past", 8])"}}));
+  ASSERT_NE(planned.error, "");  // a state of a state: of no kind that is known
+  planned = plan(manifest({{"0.conv_states", R"(["batch", 16, 3])"},
+                           {"1.key", R"(["batch", 2, "past", 8])"},
+                           {"1.value", R"(["batch", 2, "past", 8])"}}));
+  ASSERT_EQ(planned.error, "");
+  JsonView decoder = planned.config.root().find("model").find("decoder");
+  EXPECT_EQ(planned.config.root().find("model").find("type").as_string(), "lfm2");
+  EXPECT_EQ(decoder.find("layer_types").size(), 2u);
+  EXPECT_EQ(decoder.find("conv_cache_size").as_integer(), 3);
+}
+
+TEST(Genai, refuses_caches_that_the_engine_cannot_carry) {
+  EXPECT_NE(plan(manifest({})).error.find("no keys and values"), std::string::npos);
+  Planned planned = plan(manifest({{"0.key", R"(["batch", "past", 8])"}, {"0.value", R"(["batch", "past", 8])"}}));
+  EXPECT_NE(planned.error.find("[batch, past, 8], not [batch, heads, past, size]"), std::string::npos) << planned.error;
+  planned = plan(manifest({{"0.conv_states", R"(["batch", 16, 3])"}, {"0.ssm_states", R"(["batch", 16, 3])"}}));
+  EXPECT_NE(planned.error.find("layer 0 has conv_states, ssm_states"), std::string::npos) << planned.error;
+  planned =
+      plan(manifest(kTwoLayers, R"(, {"name": "mm_token_type_ids", "dtype": "i64", "dims": ["batch", "sequence"]})"));
+  EXPECT_NE(planned.error.find("mm_token_type_ids"), std::string::npos) << planned.error;
+}
+
+TEST(Genai, refuses_models_that_do_not_generate) {
+  Planned planned = plan(R"({"model_class": "Encoder", "configuration": {}, "components": [{"name": "model"}]})");
+  EXPECT_NE(planned.error.find("consists of model"), std::string::npos);
+}
+
+TEST(Card, tells_licence_and_origin) {
+  TestFolder folder;
+  std::string snapshot = "models--org--name/snapshots/abc123/";
+  folder.write(snapshot + "config.json", "{}");
+  folder.write(snapshot + "LICENSE.txt", "do what you like");
+  folder.write(snapshot + "pytorch_model.py", "");
+  folder.write(snapshot + "README.md", "---\nlicense: mit\ntags:\n- x\nlicense_link: there\n---\nlicense: fake\n");
+  JsonDocument document = JsonDocument::parse(manifest(kTwoLayers), "capture.json").value();
+  SourceModel model = read_source_model(folder / snapshot, document.root()).value();
+  EXPECT_EQ(model.name, "org/name");
+  EXPECT_EQ(model.commit, "abc123");
+  BundlePlan made = plan_genai(model).value();
+  EXPECT_EQ(made.copied, (std::vector<std::string>{"LICENSE.txt", "config.json"}));
+  std::string card = model_card(model, *find_engine("genai"), made, {"1.2", "none", {"a note"}}).value();
+  EXPECT_NE(card.find("base_model: org/name\nlicense: mit\nlicense_link: there\ntags:"), std::string::npos) << card;
+  EXPECT_NE(card.find("commit `abc123`"), std::string::npos);
+  EXPECT_NE(card.find("- a note\n"), std::string::npos);
+  EXPECT_EQ(card.find("fake"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace argosy::engines
