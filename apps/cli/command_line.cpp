@@ -8,6 +8,7 @@
 #include "argosy/version.h"
 #include "base/text.h"
 #include "engines/engine.h"
+#include "engines/lint.h"
 
 namespace argosy::cli {
 namespace {
@@ -209,6 +210,15 @@ void add_run(CLI::App& app, RunOptions& options) {
   command->add_flag("--raw", options.raw, "The prompt as it is, without the model's chat template");
 }
 
+void add_lint(CLI::App& app, LintOptions& options) {
+  CLI::App* command = app.add_subcommand("lint", "Check a bundle, whoever wrote it, against its engine's conventions");
+  command->add_option("folder", options.folder, "The bundle's folder");
+  command->add_option("--for", options.engine, "Which engine (default: the one that the folder is made for)")
+      ->check(CLI::IsMember(engines::linted_engines()).description(""));
+  command->add_flag("--json", options.json, "As one JSON object");
+  command->add_flag("--list-rules", options.list_rules, "List the rules and stop");
+}
+
 void add_doctor(CLI::App& app, DoctorOptions& options) {
   CLI::App* command = app.add_subcommand("doctor", "Say what is installed and what that allows");
   command->add_flag("--json", options.json, "As one JSON object");
@@ -227,6 +237,10 @@ void check(const OptOptions& options) {
 
 void check(const RunOptions& options) {
   if (options.prompt.empty() && options.audios.empty()) throw CLI::RequiredError("--prompt, or --audio,");
+}
+
+void check(const LintOptions& options) {
+  if (!options.list_rules && options.folder.empty()) throw CLI::RequiredError("folder");
 }
 
 }  // namespace
@@ -252,6 +266,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   ExportOptions export_options;
   CheckOptions check_options;
   RunOptions run_options;
+  LintOptions lint;
   DoctorOptions doctor;
 
   CLI::App app("Argosy exports Hugging Face Transformers models to the formats of inference engines.", "argosy");
@@ -268,6 +283,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   add_export(app, export_options);
   add_check(app, check_options);
   add_run(app, run_options);
+  add_lint(app, lint);
   add_doctor(app, doctor);
 
   try {
@@ -276,6 +292,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
     app.parse(std::move(reversed));
     if (app.got_subcommand("opt")) check(opt);
     if (app.got_subcommand("run")) check(run_options);
+    if (app.got_subcommand("lint")) check(lint);
   } catch (const CLI::ParseError& error) {
     exit_code = app.exit(error) == 0 ? kDone : kUsage;
     return std::nullopt;
@@ -289,6 +306,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   if (app.got_subcommand("export")) result.command = std::move(export_options);
   if (app.got_subcommand("check")) result.command = std::move(check_options);
   if (app.got_subcommand("run")) result.command = std::move(run_options);
+  if (app.got_subcommand("lint")) result.command = std::move(lint);
   if (app.got_subcommand("doctor")) result.command = doctor;
   return result;
 }

@@ -17,6 +17,7 @@ int run_export(const ExportOptions& options, const Environment& environment, Ter
 int run_check(const CheckOptions& options, const Environment& environment, const GlobalOptions& global,
               Terminal& terminal);
 int run_run(const RunOptions& options, const Environment& environment, Terminal& terminal);
+int run_lint(const LintOptions& options, Terminal& terminal);
 int run_doctor(const DoctorOptions& options, const Environment& environment, Terminal& terminal);
 
 }  // namespace argosy::cli

@@ -129,12 +129,20 @@ struct RunOptions {
   bool raw = false;  // without the chat template
 };
 
+struct LintOptions {
+  std::string folder;
+  std::string engine;  // empty: the one that the folder is for
+  bool json = false;
+  bool list_rules = false;
+};
+
 struct DoctorOptions {
   bool json = false;
 };
 
-using CommandOptions = std::variant<InspectOptions, OptOptions, ReplayOptions, CaptureOptions, CacheOptions,
-                                    WeightsOptions, ExportOptions, CheckOptions, RunOptions, DoctorOptions>;
+using CommandOptions =
+    std::variant<InspectOptions, OptOptions, ReplayOptions, CaptureOptions, CacheOptions, WeightsOptions, ExportOptions,
+                 CheckOptions, RunOptions, LintOptions, DoctorOptions>;
 
 /// Exit codes of the program.
 enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kWrong = 3 };  // kWrong: checked, and not as it should be

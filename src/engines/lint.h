@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -9,9 +10,7 @@
 
 namespace argosy::engines {
 
-struct Engine;
-
-/// Something about a bundle that its engine will stumble over, or that is probably not meant.
+/// Something about a bundle that its engine will stumble over (an error), or that is probably not meant (a warning).
 struct Finding {
   enum class Severity : uint8_t { kError, kWarning };
   Severity severity = Severity::kError;
@@ -21,11 +20,31 @@ struct Finding {
   std::string hint;  // what to do, one line
 };
 
-/// Checks a folder against what an engine wants, whoever wrote it. Findings are in the order of rules, then of files.
-/// An error is a folder that cannot be read; what is wrong inside it is a finding.
-Result<std::vector<Finding>> lint(const std::filesystem::path& folder, const Engine& engine);
+/// One thing that is looked for.
+struct LintRuleInfo {
+  std::string engine;  // whose bundles; empty: everyone's
+  std::string name;
+  Finding::Severity severity = Finding::Severity::kError;
+  std::string what;  // that is reported
+};
 
-/// The engine that a folder is for, by its manifest or the files that it has; null if none is recognised.
-const Engine* detect_engine(const std::filesystem::path& folder);
+struct LintReport {
+  std::string engine;
+  size_t graphs = 0, files = 0;   // that were looked at
+  std::vector<Finding> findings;  // in the order of rules, then of files
+
+  bool has_errors() const;
+};
+
+/// Checks a folder against what an engine wants, whoever wrote it; graphs are read without their weights. Texts of
+/// findings are UTF-8 without line breaks, whatever the files hold. An error is a folder that cannot be read, or an
+/// engine without rules; what is wrong inside the folder is a finding.
+///
+/// Without an engine (""), it is the one that bundle.json names, else the one whose files there are, else "plain".
+Result<LintReport> lint(const std::filesystem::path& folder, std::string_view engine = "");
+
+/// Engines that there are rules for, and all rules, in the order in which they are applied.
+std::vector<std::string> linted_engines();
+std::vector<LintRuleInfo> lint_rules();
 
 }  // namespace argosy::engines

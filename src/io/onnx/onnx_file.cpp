@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "io/file.h"
+#include "io/names.h"
 #include "io/onnx/onnx_model.h"
 
 namespace argosy {
@@ -36,17 +37,18 @@ class Mapping {
 
 }  // namespace
 
-Result<OnnxModel> read_onnx_model(const std::filesystem::path& path) {
+Result<OnnxModel> read_onnx_model(const std::filesystem::path& path, OnnxExternalData check) {
   std::string name = quoted(path.native(), 1000);
   ARGOSY_TRY(auto file, ReadFile::open(path));
   ARGOSY_TRY(Mapping mapping, Mapping::map(*file));
-  ARGOSY_TRY(OnnxModel model, parse_onnx_model(mapping.bytes(), name));
+  ARGOSY_TRY(OnnxModel model, parse_onnx_model(mapping.bytes(), name, check));
   for (OnnxExternalFile& external : model.external_files) {
+    if (!is_plain_relative_path(external.location)) continue;
     std::error_code failure;
     uint64_t size = std::filesystem::file_size(path.parent_path() / external.location, failure);
     if (failure) continue;
     external.available_bytes = size;
-    if (size < external.needed_bytes) {
+    if (size < external.needed_bytes && check == OnnxExternalData::kMustBeSound) {
       return fail(ErrorCode::kCorruptFile,
                   format("{} is truncated: {} needs {} bytes of it, of which {} are missing", quoted(external.location),
                          name, external.needed_bytes, external.needed_bytes - size),

@@ -61,6 +61,8 @@ T& append(std::vector<T>& items) {
 
 class ModelParser {
  public:
+  explicit ModelParser(OnnxExternalData external_data) : external_data_(external_data) {}
+
   OnnxModel parse(std::string_view bytes) {
     bool has_graph = false;
     pbf_reader reader(bytes.data(), bytes.size());
@@ -136,7 +138,7 @@ class ModelParser {
       if (is_bytes(reader, field::GraphProto_node))
         read_node(reader.get_message(), depth);
       else if (is_bytes(reader, field::GraphProto_initializer))
-        read_tensor(reader.get_message());
+        read_tensor(reader.get_message(), append(model_.initializers));
       else if (is_bytes(reader, field::GraphProto_sparse_initializer))
         read_sparse(reader.get_message());
       else if (depth == 0 && is_bytes(reader, field::GraphProto_name))
@@ -172,6 +174,9 @@ class ModelParser {
     while (reader.next()) {
       if (is_bytes(reader, field::AttributeProto_g) || is_bytes(reader, field::AttributeProto_graphs)) {
         read_graph(reader.get_message(), depth + 1);
+      } else if (is_bytes(reader, field::AttributeProto_t)) {
+        OnnxInitializer constant;
+        read_tensor(reader.get_message(), constant);
       } else
         reader.skip();
     }
@@ -261,14 +266,13 @@ class ModelParser {
   void read_sparse(pbf_reader reader) {
     while (reader.next()) {
       if (is_bytes(reader, field::SparseTensorProto_values) || is_bytes(reader, field::SparseTensorProto_indices)) {
-        read_tensor(reader.get_message());
+        read_tensor(reader.get_message(), append(model_.initializers));
       } else
         reader.skip();
     }
   }
 
-  void read_tensor(pbf_reader reader) {
-    OnnxInitializer& tensor = append(model_.initializers);
+  void read_tensor(pbf_reader reader, OnnxInitializer& tensor) {
     int64_t data_type = 0;
     bool is_external = false;
     std::optional<uint64_t> raw_size;
@@ -336,7 +340,7 @@ class ModelParser {
           length = number;
       }
     }
-    if (!is_plain_relative_path(tensor.location)) {
+    if (external_data_ == OnnxExternalData::kMustBeSound && !is_plain_relative_path(tensor.location)) {
       throw Malformed{
           format("the data of tensor {} is said to be in {}, which is not a plain path inside the model's "
                  "folder",
@@ -364,6 +368,7 @@ class ModelParser {
     for (auto& [location, needed] : external_) model_.external_files.push_back({location, needed, std::nullopt});
   }
 
+  OnnxExternalData external_data_;
   OnnxModel model_;
   std::map<std::pair<std::string, std::string>, uint64_t> ops_;
   std::map<std::string, uint64_t> external_;
@@ -371,10 +376,10 @@ class ModelParser {
 
 }  // namespace
 
-Result<OnnxModel> parse_onnx_model(std::string_view bytes, std::string_view name) {
+Result<OnnxModel> parse_onnx_model(std::string_view bytes, std::string_view name, OnnxExternalData external) {
   constexpr const char* kHint = "the file is damaged, truncated or not an ONNX model; get or write it again";
   try {
-    return ModelParser().parse(bytes);
+    return ModelParser(external).parse(bytes);
   } catch (const Malformed& problem) {
     return fail(ErrorCode::kCorruptFile, format("{} is not a usable ONNX model: {}", name, problem.why), kHint);
   } catch (const protozero::exception& problem) {

@@ -56,7 +56,7 @@ struct OnnxExternalFile {
 };
 
 /// What an .onnx file says of itself, without the values of its tensors. Initializers and ops of sub-graphs are
-/// included, bodies of functions are not.
+/// included, bodies of functions are not. Tensors of attributes count only for `external_files`.
 struct OnnxModel {
   int64_t ir_version = 0;
   std::string producer_name, producer_version;
@@ -70,13 +70,19 @@ struct OnnxModel {
   std::vector<OnnxExternalFile> external_files;  // sorted
 };
 
+/// What becomes of external data that leaves the model's folder or lies beyond the end of its file: an error, or an
+/// item of `external_files` like any other, for callers that judge themselves. Such callers must not open what
+/// is_plain_relative_path() refuses.
+enum class OnnxExternalData : uint8_t { kMustBeSound, kAsWritten };
+
 /// Reads an .onnx file, mapped into memory: tensor values are skipped without being touched. Malformed files,
-/// sub-graphs or types nested more than 64 levels deep, values whose size contradicts their type and shape, external
-/// data that leaves the folder or lies beyond the end of its file are errors; an external file that is not there is
-/// only recorded.
-Result<OnnxModel> read_onnx_model(const std::filesystem::path& path);
+/// sub-graphs or types nested more than 64 levels deep, and values whose size contradicts their type and shape are
+/// errors; an external file that is not there is only recorded.
+Result<OnnxModel> read_onnx_model(const std::filesystem::path& path,
+                                  OnnxExternalData external = OnnxExternalData::kMustBeSound);
 
 /// The same from memory, without a look at external files. `name` is for messages.
-Result<OnnxModel> parse_onnx_model(std::string_view bytes, std::string_view name);
+Result<OnnxModel> parse_onnx_model(std::string_view bytes, std::string_view name,
+                                   OnnxExternalData external = OnnxExternalData::kMustBeSound);
 
 }  // namespace argosy

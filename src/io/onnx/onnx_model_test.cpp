@@ -165,6 +165,36 @@ TEST(OnnxModel, looks_at_external_files) {
   expect_error(read_onnx_model(path), ErrorCode::kCorruptFile, "of which 2 are missing");
 }
 
+TEST(OnnxModel, records_unsound_external_data_for_those_who_judge) {
+  TestFolder folder;
+  auto path = folder.write("m.onnx", model_with({.location = "../m.data"}));
+  auto read = read_onnx_model(path, OnnxExternalData::kAsWritten);
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->external_files[0].location, "../m.data");
+  EXPECT_FALSE(read->external_files[0].available_bytes.has_value());
+  folder.write("m.data", "too short");
+  path = folder.write("n.onnx", model_with({.location = "m.data"}));
+  read = read_onnx_model(path, OnnxExternalData::kAsWritten);
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->external_files[0].available_bytes, 9u);
+  EXPECT_EQ(read->external_files[0].needed_bytes, 24u);
+}
+
+TEST(OnnxModel, knows_external_data_of_attributes) {
+  std::string constant = message([&](pbf_writer& w) {
+    w.add_string(field::NodeProto_op_type, "Constant");
+    w.add_message(field::NodeProto_attribute, message([&](pbf_writer& a) {
+                    a.add_message(field::AttributeProto_t, tensor({.location = "c.data"}));
+                  }));
+  });
+  auto read =
+      parse_onnx_model(model(message([&](pbf_writer& w) { w.add_message(field::GraphProto_node, constant); })), "m");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_TRUE(read->initializers.empty());
+  ASSERT_EQ(read->external_files.size(), 1u);
+  EXPECT_EQ(read->external_files[0].location, "c.data");
+}
+
 TEST(OnnxModel, rejects_truncated_and_malformed_protobuf) {
   std::string bytes = model_with({});
   for (size_t size = 0; size < bytes.size() - 40; ++size) {

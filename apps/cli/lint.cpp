@@ -1,0 +1,93 @@
+#include "engines/lint.h"
+
+#include "base/text.h"
+#include "commands.h"
+#include "io/json.h"
+#include "table.h"
+
+namespace argosy::cli {
+namespace {
+
+using engines::Finding;
+using engines::LintReport;
+
+std::string_view severity_name(Finding::Severity severity) {
+  return severity == Finding::Severity::kError ? "error" : "warning";
+}
+
+struct Counts {
+  uint64_t errors = 0, warnings = 0;
+};
+
+Counts counts_of(const LintReport& report) {
+  Counts counts;
+  for (const Finding& finding : report.findings)
+    ++(finding.severity == Finding::Severity::kError ? counts.errors : counts.warnings);
+  return counts;
+}
+
+std::string as_text(const LintReport& report) {
+  std::string text;
+  for (const Finding& finding : report.findings) {
+    text += format("{}[{}] {}{}{}", severity_name(finding.severity), finding.rule, printable(finding.file),
+                   finding.file.empty() ? "" : ": ", printable(finding.what));
+    text += finding.hint.empty() ? "\n" : format("; {}\n", printable(finding.hint));
+  }
+  Counts counts = counts_of(report);
+  return text + format("as a bundle for {}: {}, {} ({}, {})\n", report.engine, count_of(counts.errors, "error"),
+                       count_of(counts.warnings, "warning"), count_of(report.graphs, "graph"),
+                       count_of(report.files, "file"));
+}
+
+std::string as_json(const LintReport& report) {
+  JsonWriter writer(JsonWriter::Layout::kIndented);
+  Counts counts = counts_of(report);
+  writer.begin_object().key("engine").value(report.engine);
+  writer.key("errors").value(counts.errors).key("warnings").value(counts.warnings);
+  writer.key("graphs").value(static_cast<uint64_t>(report.graphs));
+  writer.key("files").value(static_cast<uint64_t>(report.files));
+  writer.key("findings").begin_array();
+  for (const Finding& finding : report.findings) {
+    writer.begin_object().key("severity").value(severity_name(finding.severity)).key("rule").value(finding.rule);
+    writer.key("file").value(finding.file).key("what").value(finding.what).key("hint").value(finding.hint);
+    writer.end_object();
+  }
+  writer.end_array().end_object();
+  return writer.take() + "\n";
+}
+
+std::string rules_as_text() {
+  Table table("llll", 0);
+  for (const engines::LintRuleInfo& rule : engines::lint_rules())
+    table.add(
+        {rule.engine.empty() ? "all" : rule.engine, rule.name, std::string(severity_name(rule.severity)), rule.what});
+  return table.text();
+}
+
+std::string rules_as_json() {
+  JsonWriter writer(JsonWriter::Layout::kIndented);
+  writer.begin_object().key("rules").begin_array();
+  for (const engines::LintRuleInfo& rule : engines::lint_rules()) {
+    writer.begin_object().key("engine");
+    rule.engine.empty() ? writer.null() : writer.value(rule.engine);
+    writer.key("rule").value(rule.name).key("severity").value(severity_name(rule.severity));
+    writer.key("what").value(rule.what).end_object();
+  }
+  writer.end_array().end_object();
+  return writer.take() + "\n";
+}
+
+}  // namespace
+
+int run_lint(const LintOptions& options, Terminal& terminal) {
+  if (options.list_rules) return terminal.print(options.json ? rules_as_json() : rules_as_text()) ? kDone : kFailed;
+  Result<LintReport> report = engines::lint(options.folder, options.engine);
+  if (!report) {
+    terminal.print_error(report.error());
+    return kFailed;
+  }
+  if (!terminal.print(options.json ? as_json(*report) : as_text(*report))) return kFailed;
+  return report->has_errors() ? kWrong : kDone;
+}
+
+}  // namespace argosy::cli

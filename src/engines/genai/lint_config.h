@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "io/json.h"
+
+namespace argosy::engines::genai {
+
+/// What kind of model a `model.type` stands for, by the parts that it must have.
+enum class ModelKind : uint8_t { kText, kVision, kSpeech, kMultimodal, kOther };
+
+/// nullopt: the engine does not know the type.
+std::optional<ModelKind> model_kind(std::string_view type);
+
+/// Keys of genai_config.json that the engine refuses: path ("model.decoder.head_dim") and what is wrong with each. It
+/// reads no further than the first, so that one is enough for a bundle not to open.
+std::vector<std::pair<std::string, std::string>> refused_keys(JsonView config);
+
+}  // namespace argosy::engines::genai

@@ -1,0 +1,124 @@
+#include "engines/lint.h"
+
+#include <algorithm>
+
+#include "engines/lint_rule.h"
+
+namespace argosy::engines {
+namespace {
+
+namespace fs = std::filesystem;
+
+using RuleList = std::span<const LintRule> (*)();
+
+constexpr RuleList kGeneralRules[] = {lint_file_rules, lint_external_data_rules, lint_graph_rules, lint_cache_rules,
+                                      lint_token_rules};
+
+struct LintedEngine {
+  std::string_view name;
+  RuleList rules;
+};
+
+constexpr LintedEngine kEngines[] = {
+    {"genai", lint_genai_rules},
+    {"optimum", lint_optimum_rules},
+    {"plain", lint_plain_rules},
+    {"transformersjs", lint_transformersjs_rules},
+};
+
+const LintedEngine* find(std::string_view name) {
+  for (const LintedEngine& engine : kEngines) {
+    if (engine.name == name) return &engine;
+  }
+  return nullptr;
+}
+
+/// Text of files, on one line and as UTF-8: findings are printed and written as JSON.
+std::string on_one_line(std::string_view text) {
+  bool is_plain = is_utf8(text) && std::none_of(text.begin(), text.end(), [](char c) {
+                    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+                  });
+  if (is_plain) return std::string(text);
+  std::string escaped = quoted(text, 1000);
+  return escaped.substr(1, escaped.size() - 2);
+}
+
+void apply(RuleList rules, const LintedBundle& bundle, std::vector<Finding>& findings) {
+  for (const LintRule& rule : rules()) rule.check(bundle, FindingSink(findings, rule));
+}
+
+/// Names that optimum gives to graphs of models with several.
+constexpr std::string_view kOptimumNames[] = {"decoder_model.onnx", "decoder_model_merged.onnx",
+                                              "decoder_with_past_model.onnx", "encoder_model.onnx", "model.onnx"};
+
+const LintedEngine& recognise(const LintedBundle& bundle) {
+  if (auto named = bundle.json("bundle.json").find("engine").as_string(); named && find(*named) != nullptr)
+    return *find(*named);
+  if (bundle.file("genai_config.json") != nullptr) return *find("genai");
+  bool has_config = bundle.file("config.json") != nullptr;
+  bool has_onnx_folder = std::any_of(bundle.files().begin(), bundle.files().end(),
+                                     [](const LintedFile& file) { return file.name.starts_with("onnx/"); });
+  bool has_javascript_config = bundle.config().find("transformers.js_config").is_object();
+  if (has_javascript_config || (has_config && has_onnx_folder)) return *find("transformersjs");
+  if (has_config && std::any_of(std::begin(kOptimumNames), std::end(kOptimumNames),
+                                [&](std::string_view name) { return bundle.file(name) != nullptr; }))
+    return *find("optimum");
+  return *find("plain");
+}
+
+}  // namespace
+
+bool LintReport::has_errors() const {
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return finding.severity == Finding::Severity::kError; });
+}
+
+void FindingSink::add(std::string_view file, std::string what) const {
+  add(file, std::move(what), std::string(rule_->hint));
+}
+
+void FindingSink::add(std::string_view file, std::string what, std::string hint) const {
+  findings_->push_back(
+      {rule_->severity, std::string(rule_->name), on_one_line(file), on_one_line(what), on_one_line(hint)});
+}
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 3;
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < names.size() && i < kShown; ++i) shown.push_back(quoted(names[i]));
+  std::string text = join(shown, ", ");
+  if (names.size() > kShown) text += format(" and {} more", names.size() - kShown);
+  return text;
+}
+
+Result<LintReport> lint(const fs::path& folder, std::string_view engine) {
+  if (!engine.empty() && find(engine) == nullptr) {
+    return fail(ErrorCode::kInvalidInput, format("there are no lint rules for engine {}", quoted(engine)),
+                format("the engines are {}", join(linted_engines(), ", ")));
+  }
+  ARGOSY_TRY(LintedBundle bundle, LintedBundle::read(folder));
+  const LintedEngine& linted = engine.empty() ? recognise(bundle) : *find(engine);
+  LintReport report{std::string(linted.name), bundle.graphs().size(), bundle.files().size(), {}};
+  for (RuleList list : kGeneralRules) apply(list, bundle, report.findings);
+  apply(linted.rules, bundle, report.findings);
+  return report;
+}
+
+std::vector<std::string> linted_engines() {
+  std::vector<std::string> names;
+  for (const LintedEngine& engine : kEngines) names.emplace_back(engine.name);
+  return names;
+}
+
+std::vector<LintRuleInfo> lint_rules() {
+  std::vector<LintRuleInfo> all;
+  auto add = [&](std::string_view engine, RuleList list) {
+    for (const LintRule& rule : list())
+      all.push_back({std::string(engine), std::string(rule.name), rule.severity, std::string(rule.what)});
+  };
+  for (RuleList list : kGeneralRules) add("", list);
+  for (const LintedEngine& engine : kEngines) add(engine.name, engine.rules);
+  return all;
+}
+
+}  // namespace argosy::engines
