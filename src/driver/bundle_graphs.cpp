@@ -1,6 +1,9 @@
 #include "driver/bundle_graphs.h"
 
 #include "backends/onnx/edit.h"
+#include "backends/onnx/edit_cross_states.h"
+#include "backends/onnx/edit_inputs.h"
+#include "backends/onnx/edit_token_embedding.h"
 #include "base/check.h"
 #include "base/text.h"
 
@@ -10,7 +13,7 @@ namespace {
 /// Carries out one edit after the other.
 class Editor {
  public:
-  explicit Editor(onnx::Model& model) : model_(model) {}
+  Editor(onnx::Model& model, const ComponentModels& components) : model_(model), components_(components) {}
 
   Status operator()(const engines::RenameInput& edit) { return onnx::rename_input(model_, edit.from, edit.to); }
   Status operator()(const engines::RenameOutput& edit) { return onnx::rename_output(model_, edit.from, edit.to); }
@@ -18,9 +21,23 @@ class Editor {
   Status operator()(const engines::WidenState& edit) {
     return onnx::widen_state(model_, edit.input, edit.output, edit.size);
   }
+  Status operator()(const engines::RenameDim& edit) { return onnx::rename_dim(model_, edit.from, edit.to); }
+  Status operator()(const engines::OrderInputs& edit) { return onnx::order_inputs(model_, edit.names); }
+  Status operator()(const engines::CastInput& edit) { return onnx::cast_input(model_, edit.name, edit.dtype); }
+  Status operator()(const engines::AcceptEmptyState& edit) {
+    return onnx::accept_empty_state(model_, edit.input, edit.dim);
+  }
+  Status operator()(const engines::ComputeCrossStates& edit) {
+    std::vector<onnx::CrossState> states;
+    for (const auto& state : edit.states) states.push_back({state.computed, state.input, state.output});
+    return onnx::compute_cross_states(model_, components_.at(edit.component), edit.hidden_output, edit.hidden_input,
+                                      states);
+  }
+  Status operator()(const engines::DropFeatures& edit) { return onnx::drop_features(model_, edit.inputs); }
 
  private:
   onnx::Model& model_;
+  const ComponentModels& components_;
 };
 
 }  // namespace
@@ -32,7 +49,7 @@ Result<std::vector<onnx::NamedModel>> bundle_graphs(const ComponentModels& compo
     auto found = components.find(each.component);
     ARGOSY_CHECK(found != components.end(), "a plan with a component that the model lacks: " + each.component);
     onnx::NamedModel& graph = graphs.emplace_back(each.file, found->second);
-    Editor editor(graph.model);
+    Editor editor(graph.model, components);
     for (const engines::Edit& edit : each.edits) {
       Status done = std::visit(editor, edit);
       if (!done) return fail(std::move(done.error().in(format("making {}", each.file))));

@@ -114,6 +114,8 @@ class OnnxExport final : public Export {
   Status lay_out(std::vector<onnx::NamedModel> graphs, const OnnxOptions& options, const Checkpoint& checkpoint) {
     std::vector<std::pair<fs::path, std::string>> order;  // folder and data file
     std::map<std::pair<fs::path, std::string>, std::vector<size_t>> groups;
+    std::vector<engines::WrittenGraph> laid_out;
+    for (const onnx::NamedModel& graph : graphs) laid_out.push_back({graph.file, 0});
     for (size_t i = 0; i < graphs.size(); ++i) {
       std::pair key(fs::path(graphs[i].file).parent_path(), plan_.graphs[i].data_file);
       if (groups[key].empty()) order.push_back(key);
@@ -129,12 +131,19 @@ class OnnxExport final : public Export {
       onnx::LayoutOptions layout;
       layout.weights = options.weights;
       layout.data_file = key.second;
+      layout.max_data_bytes = plan_.graphs[groups[key][0]].max_data_bytes;
+      if (layout.max_data_bytes != 0 && layout.weights == onnx::WeightsMode::kLink) {
+        return fail(ErrorCode::kInvalidInput, format("{} wants data files of its own", engine_->title),
+                    "leave out --weights link");
+      }
       if (!destination_.is_folder) layout.link_prefix = destination_.path.filename().string() + ".";
       for (const fs::path& file : checkpoint.files()) layout.linkable.insert(file.native());
       ARGOSY_TRY(part.bundle, onnx::Bundle::build(std::move(models), layout));
+      for (size_t i : groups[key]) laid_out[i].data_files = part.bundle.layout().data_files.size();
       parts_.push_back(std::move(part));
     }
-    return {};
+    if (!source_ || engine_->finish == nullptr) return {};
+    return engine_->finish(*source_, laid_out, plan_);
   }
 
   /// What a graph says of itself. Nothing of this machine.
@@ -163,7 +172,7 @@ class OnnxExport final : public Export {
         files_.push_back({name(part.bundle.models()[i].file), {part.components[i]}, model.size()});
       }
       const onnx::Layout& layout = part.bundle.layout();
-      if (!layout.tensors.empty()) files_.push_back({name(layout.data_file), {}, layout.data_bytes});
+      for (const onnx::Layout::DataFile& file : layout.data_files) files_.push_back({name(file.name), {}, file.bytes});
       for (const onnx::Layout::LinkedFile& file : layout.linked) files_.push_back({name(file.name), {}, 0, file.bytes});
     }
     if (!destination_.is_folder) return {};
@@ -217,8 +226,10 @@ class OnnxExport final : public Export {
     std::set<std::string> seen;
     uint64_t bytes = 0;
     for (const Part& part : parts_) {
-      for (const onnx::Layout::Tensor& tensor : part.bundle.layout().tensors) {
-        if (!seen.insert(tensor.source->recipe()).second) bytes += static_cast<uint64_t>(tensor.source->bytes());
+      for (const onnx::Layout::DataFile& file : part.bundle.layout().data_files) {
+        for (const onnx::Layout::Tensor& tensor : file.tensors) {
+          if (!seen.insert(tensor.source->recipe()).second) bytes += static_cast<uint64_t>(tensor.source->bytes());
+        }
       }
     }
     if (bytes == 0) return {};

@@ -17,6 +17,8 @@ struct Engine {
   std::string_view title;  // "ONNX Runtime GenAI"
   /// Graphs and files of a bundle of this model. What the engine cannot run is an error that says why.
   Result<BundlePlan> (*plan)(const SourceModel& model);
+  /// Adds files that depend on how weights were laid out; null: there are none.
+  Status (*finish)(const SourceModel& model, const std::vector<WrittenGraph>& graphs, BundlePlan& plan) = nullptr;
 };
 
 std::span<const Engine> all_engines();

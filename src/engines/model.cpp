@@ -164,6 +164,7 @@ Result<SourceModel> read_source_model(const fs::path& folder, JsonView manifest)
   }
   ARGOSY_TRY(model.generation_config, read_json_if_any(model, "generation_config.json"));
   ARGOSY_TRY(model.tokenizer_config, read_json_if_any(model, "tokenizer_config.json"));
+  ARGOSY_TRY(model.processor_config, read_json_if_any(model, "processor_config.json"));
   return model;
 }
 

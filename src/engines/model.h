@@ -45,9 +45,9 @@ struct SourceModel {
   std::string commit;            // of a snapshot of the Hub; may be empty
   std::string model_class, task;
   std::vector<ComponentInterface> components;
-  std::optional<JsonDocument> config;                               // always there: config.json, else the capture's
-  std::optional<JsonDocument> generation_config, tokenizer_config;  // the files of these names
-  std::vector<std::string> files;                                   // of the folder, sorted; names only
+  std::optional<JsonDocument> config;  // always there: config.json, else the capture's
+  std::optional<JsonDocument> generation_config, tokenizer_config, processor_config;  // the files of these names
+  std::vector<std::string> files;  // of the folder, sorted; names only
 
   const ComponentInterface* component(std::string_view name) const;  // null if there is none
   bool has_file(std::string_view file) const;

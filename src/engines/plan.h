@@ -26,14 +26,55 @@ struct WidenState {
   int64_t size = 0;
 };
 
-using Edit = std::variant<RenameInput, RenameOutput, DropOutput, WidenState>;
+/// A dim that inputs and outputs have by name; nothing happens if there is none.
+struct RenameDim {
+  std::string from, to;
+};
+/// These inputs become the last ones, in this order.
+struct OrderInputs {
+  std::vector<std::string> names;
+};
+/// Callers give an input as another dtype ("bool").
+struct CastInput {
+  std::string name, dtype;
+};
+/// A state that is empty along a dim may then have any size in its other dims.
+struct AcceptEmptyState {
+  std::string input;
+  int dim = 2;
+};
+/// The decoder computes states that depend on another component's result only, when it is given empty ones, and gives
+/// them back (backends/onnx/edit_cross_states.h).
+struct ComputeCrossStates {
+  struct State {
+    std::string computed, input, output;  // the component's output; input and new output of this graph
+  };
+  std::string component;      // that computes them now: "encoder"
+  std::string hidden_output;  // of that component: "last_hidden_state"
+  std::string hidden_input;   // of this graph: "encoder_hidden_states"
+  std::vector<State> states;
+};
+/// A graph that puts features into the embeddings of a text gives the embeddings alone; these inputs go.
+struct DropFeatures {
+  std::vector<std::string> inputs;
+};
+
+using Edit = std::variant<RenameInput, RenameOutput, DropOutput, WidenState, RenameDim, OrderInputs, CastInput,
+                          AcceptEmptyState, ComputeCrossStates, DropFeatures>;
 
 /// One graph of a bundle.
 struct GraphPlan {
   std::string file;       // in the bundle: "onnx/model.onnx"
   std::string component;  // that it is made of
   std::vector<Edit> edits;
-  std::string data_file;  // of weights, beside the graph; graphs of the same one share their weights
+  std::string data_file;        // of weights, beside the graph; graphs of the same one share their weights
+  uint64_t max_data_bytes = 0;  // of a data file; what does not fit is in NAME_1, NAME_2 and so on; 0: no limit
+};
+
+/// A graph when its weights have been laid out.
+struct WrittenGraph {
+  std::string file;       // as GraphPlan has it
+  size_t data_files = 0;  // that its weights are in
 };
 
 /// A file that is written as it is.

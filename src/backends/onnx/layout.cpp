@@ -23,9 +23,7 @@ uint64_t aligned(uint64_t offset, uint64_t alignment) { return (offset + alignme
 
 class Placer {
  public:
-  Placer(std::span<const Model* const> models, const LayoutOptions& options) : models_(models), options_(options) {
-    layout_.data_file = options.data_file;
-  }
+  Placer(std::span<const Model* const> models, const LayoutOptions& options) : models_(models), options_(options) {}
 
   Result<Layout> run() {
     for (const Model* model : models_) {
@@ -34,21 +32,34 @@ class Placer {
     }
     ARGOSY_TRY_STATUS(report_missing());
     // Offsets are given when all tensors are known, large ones first: between small ones little is lost.
+    std::vector<TensorPlace> given(tensors_.size());
     for (bool is_large : {true, false}) {
-      for (size_t index = 0; index < layout_.tensors.size(); ++index) {
-        Layout::Tensor& tensor = layout_.tensors[index];
-        auto size = static_cast<uint64_t>(tensor.source->bytes());
-        if ((size >= kLargeAlignment) != is_large) continue;
-        tensor.offset = aligned(layout_.data_bytes, is_large ? kLargeAlignment : kSmallAlignment);
-        layout_.data_bytes = tensor.offset + size;
+      for (size_t index = 0; index < tensors_.size(); ++index) {
+        if ((tensors_[index].source->bytes() >= static_cast<int64_t>(kLargeAlignment)) == is_large)
+          given[index] = append(tensors_[index], is_large ? kLargeAlignment : kSmallAlignment);
       }
     }
-    for (auto [place, tensor] : in_data_file_) place->offset = layout_.tensors[tensor].offset;
-    std::ranges::stable_sort(layout_.tensors, {}, &Layout::Tensor::offset);
+    for (auto [place, tensor] : in_data_file_) *place = given[tensor];
     return std::move(layout_);
   }
 
  private:
+  TensorPlace append(Layout::Tensor tensor, uint64_t alignment) {
+    std::vector<Layout::DataFile>& files = layout_.data_files;
+    auto size = static_cast<uint64_t>(tensor.source->bytes());
+    auto end = [&] { return aligned(files.back().bytes, alignment) + size; };
+    if (files.empty()) {
+      files.push_back({options_.data_file, {}, 0});
+    } else if (options_.max_data_bytes != 0 && end() > options_.max_data_bytes) {
+      files.push_back({format("{}_{}", options_.data_file, files.size()), {}, 0});
+    }
+    tensor.offset = aligned(files.back().bytes, alignment);
+    files.back().bytes = end();
+    TensorPlace place{files.back().name, tensor.offset};
+    files.back().tensors.push_back(std::move(tensor));
+    return place;
+  }
+
   void place(const Model& model, const Initializer& initializer, TensorPlace& place) {
     const std::string& name = model[initializer.value].name;
     const TensorSource& source = *initializer.tensor;
@@ -58,9 +69,8 @@ class Placer {
     }
     if (options_.weights == WeightsMode::kEmbed || source.bytes() <= kSmallTensorBytes) return;
     if (link(source, place)) return;
-    place.location = options_.data_file;
-    auto [found, is_new] = tensors_.try_emplace(identity_of(source), layout_.tensors.size());
-    if (is_new) layout_.tensors.push_back({name, initializer.tensor, 0});
+    auto [found, is_new] = indices_.try_emplace(identity_of(source), tensors_.size());
+    if (is_new) tensors_.push_back({name, initializer.tensor, 0});
     in_data_file_.emplace_back(&place, found->second);
   }
 
@@ -74,7 +84,7 @@ class Placer {
       layout_.linked.push_back({from, link_name(from), 0});
     }
     Layout::LinkedFile& file = layout_.linked[found->second];
-    if (tensors_.try_emplace(identity_of(source), 0).second) file.bytes += range->size;
+    if (indices_.try_emplace(identity_of(source), 0).second) file.bytes += range->size;
     place = {file.name, range->offset};
     return true;
   }
@@ -99,12 +109,19 @@ class Placer {
   const LayoutOptions& options_;
   Layout layout_;
   std::vector<std::string> missing_;
-  std::unordered_map<std::string, size_t> tensors_;            // identity -> index in Layout::tensors
+  std::vector<Layout::Tensor> tensors_;                        // of data files, in the order of the models
+  std::unordered_map<std::string, size_t> indices_;            // identity -> index in tensors_
   std::map<std::string, size_t> linked_;                       // path -> index in Layout::linked
   std::vector<std::pair<TensorPlace*, size_t>> in_data_file_;  // and the tensor there
 };
 
 }  // namespace
+
+uint64_t Layout::data_bytes() const {
+  uint64_t bytes = 0;
+  for (const DataFile& file : data_files) bytes += file.bytes;
+  return bytes;
+}
 
 Result<Layout> lay_out(std::span<const Model* const> models, const LayoutOptions& options) {
   return Placer(models, options).run();

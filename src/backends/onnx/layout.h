@@ -17,6 +17,9 @@ namespace argosy::onnx {
 struct LayoutOptions {
   WeightsMode weights = WeightsMode::kCopy;
   std::string data_file = "model.onnx.data";  // its name
+  /// What a data file may hold, unless a single tensor is larger; the rest goes to NAME_1, NAME_2 and so on. 0: no
+  /// limit.
+  uint64_t max_data_bytes = 0;
   /// With kLink: the files that may be linked, as file_range() names them, and what their names in the bundle begin
   /// with.
   std::set<std::string> linkable;
@@ -35,11 +38,16 @@ struct Layout {
     std::string name;
     uint64_t bytes = 0;  // of it that are used
   };
-  std::string data_file;
-  std::vector<Tensor> tensors;  // of the data file, by offset; none: there is no such file
-  uint64_t data_bytes = 0;      // of the data file, gaps included
+  struct DataFile {
+    std::string name;
+    std::vector<Tensor> tensors;  // by offset; at least one
+    uint64_t bytes = 0;           // gaps included
+  };
+  std::vector<DataFile> data_files;  // none if all tensors are elsewhere
   std::vector<LinkedFile> linked;
   std::vector<std::vector<TensorPlace>> places;  // for each model and initializer
+
+  uint64_t data_bytes() const;  // of all data files
 };
 
 /// Large tensors begin at multiples of this, so that they can be mapped into memory; others at multiples of

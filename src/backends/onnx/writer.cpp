@@ -66,12 +66,10 @@ class FileWriter {
   std::set<std::string> small_;  // recipes
 };
 
-Status write_data_file(const Layout& layout, const fs::path& folder, FileWriter& writer) {
+Status write_data_file(const Layout::DataFile& data, const fs::path& folder, FileWriter& writer) {
   std::vector<PlacedTensor> placed;
-  for (const Layout::Tensor& tensor : layout.tensors)
-    placed.push_back({tensor.name, tensor.source.get(), tensor.offset});
-  if (placed.empty()) return {};
-  ARGOSY_TRY(OutputFile file, OutputFile::create(folder / layout.data_file, Overwrite::kRefuse));
+  for (const Layout::Tensor& tensor : data.tensors) placed.push_back({tensor.name, tensor.source.get(), tensor.offset});
+  ARGOSY_TRY(OutputFile file, OutputFile::create(folder / data.name, Overwrite::kRefuse));
   ARGOSY_TRY_STATUS(writer.write(placed, file));
   return file.commit();
 }
@@ -116,7 +114,7 @@ Result<Bundle> Bundle::build(std::vector<NamedModel> models, const LayoutOptions
   return bundle;
 }
 
-uint64_t Bundle::new_bytes() const { return model_bytes_ + layout_.data_bytes; }
+uint64_t Bundle::new_bytes() const { return model_bytes_ + layout_.data_bytes(); }
 
 uint64_t Bundle::linked_bytes() const {
   uint64_t bytes = 0;
@@ -137,7 +135,7 @@ void Bundle::set_metadata(size_t index, std::string key, std::string value) {
 Result<std::vector<Overflow>> Bundle::write(const fs::path& folder, const TensorWriteOptions& options) const {
   FileWriter writer(options);
   for (const Layout::LinkedFile& file : layout_.linked) ARGOSY_TRY_STATUS(link_file(file.from, folder / file.name));
-  ARGOSY_TRY_STATUS(write_data_file(layout_, folder, writer));
+  for (const Layout::DataFile& file : layout_.data_files) ARGOSY_TRY_STATUS(write_data_file(file, folder, writer));
   for (size_t i = 0; i < models_.size(); ++i) {
     ARGOSY_TRY(EncodedModel model, encoded(i));
     ARGOSY_TRY_STATUS(write_model(model, folder / models_[i].file, writer));

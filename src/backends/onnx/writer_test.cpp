@@ -76,7 +76,7 @@ TEST(OnnxBundle, equal_tensors_are_written_once_over_all_models) {
   EXPECT_EQ(find(b, "other").offset, 8192u);
   EXPECT_EQ(find(a, "medium").offset, 8192u + 4416);  // after the large ones, at a multiple of 64
   std::string data = folder.read("out/model.onnx.data"), in = folder.read("in/model.safetensors");
-  EXPECT_EQ(data.size(), bundle.layout().data_bytes);
+  EXPECT_EQ(data.size(), bundle.layout().data_bytes());
   EXPECT_EQ(data.substr(find(a, "large").offset, 8000), in.substr(8, 8000));
   EXPECT_EQ(data.substr(find(a, "medium").offset, 1200), in.substr(16008, 1200));
   EXPECT_EQ(bundle.new_bytes(),
@@ -114,7 +114,32 @@ TEST(OnnxBundle, links_only_files_of_the_checkpoint) {
   const Model* models[] = {&model};
   Layout layout = lay_out(models, options).value();
   EXPECT_TRUE(layout.linked.empty());
-  EXPECT_EQ(layout.tensors.size(), 1u);
+  EXPECT_EQ(layout.data_files.at(0).tensors.size(), 1u);
+}
+
+TEST(OnnxBundle, data_files_have_a_largest_size) {
+  TestFolder folder;
+  Checkpoint checkpoint(folder);
+  LayoutOptions options;
+  options.data_file = "a.onnx_data";
+  options.max_data_bytes = 10'000;
+  std::vector<NamedModel> models;
+  models.push_back({"a.onnx", with_weights({{"first", checkpoint.tensor(0, {1250})},
+                                            {"too_large", checkpoint.tensor(8, {3000})},
+                                            {"third", checkpoint.tensor(16, {1250})},
+                                            {"fits", checkpoint.tensor(5016, {400})}})});
+  Bundle bundle = Bundle::build(std::move(models), options).value();
+  ASSERT_EQ(bundle.layout().data_files.size(), 3u);
+  fs::create_directory(folder / "out");
+  ASSERT_TRUE(bundle.write(folder / "out", {}));
+  OnnxModel a = read_onnx_model(folder / "out/a.onnx").value();
+  EXPECT_EQ(find(a, "first").location, "a.onnx_data");
+  EXPECT_EQ(find(a, "too_large").location, "a.onnx_data_1");
+  EXPECT_EQ(find(a, "third").location, "a.onnx_data_2");
+  EXPECT_EQ(find(a, "fits").location, "a.onnx_data_2");
+  std::string in = folder.read("in/model.safetensors");
+  EXPECT_EQ(folder.read("out/a.onnx_data_1"), in.substr(8, 12'000));
+  EXPECT_EQ(folder.read("out/a.onnx_data_2").substr(find(a, "fits").offset, 1600), in.substr(5016, 1600));
 }
 
 TEST(OnnxBundle, embeds) {

@@ -1,0 +1,147 @@
+#include "engines/optimum/optimum.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "engines/companions.h"
+#include "engines/rewrite_json.h"
+#include "engines/seq2seq.h"
+
+namespace argosy::engines {
+namespace {
+
+constexpr std::string_view kEngine = "Optimum";
+constexpr std::string_view kDecoderInputs[] = {"attention_mask", "input_ids", "position_ids"};
+
+tl::unexpected<Error> refused(const std::string& what) {
+  return fail(ErrorCode::kUnsupportedFeature, format("{} cannot run this model: {}", kEngine, what),
+              "--for plain writes the same graphs with names of their own");
+}
+
+Status check_dtype(const SourceModel& model) {
+  for (const ComponentInterface& component : model.components) {
+    for (const Port& port : component.outputs) {
+      if (port.dtype == "bf16")
+        return fail(ErrorCode::kUnsupportedFeature, format("{} has no bfloat16", kEngine),
+                    "add --dtype float32 or --dtype float16");
+    }
+  }
+  return {};
+}
+
+std::string usage(std::string_view class_name, std::string_view call) {
+  return format(R"(```python
+from optimum.onnxruntime import {}
+from transformers import AutoTokenizer
+
+model = {}.from_pretrained("path/of/this/folder")
+{}
+```
+)",
+                class_name, class_name, call);
+}
+
+constexpr std::string_view kGenerate = R"(tokenizer = AutoTokenizer.from_pretrained("path/of/this/folder")
+inputs = tokenizer("Once upon a time", return_tensors="pt")
+print(tokenizer.batch_decode(model.generate(**inputs, max_new_tokens=32))))";
+
+/// The class for a model that is run once, by the name of its PyTorch class.
+std::string_view single_class(std::string_view model_class) {
+  constexpr std::pair<std::string_view, std::string_view> kClasses[] = {
+      {"ForMaskedLM", "ORTModelForMaskedLM"},
+      {"ForSequenceClassification", "ORTModelForSequenceClassification"},
+      {"ForTokenClassification", "ORTModelForTokenClassification"},
+      {"ForQuestionAnswering", "ORTModelForQuestionAnswering"},
+      {"ForMultipleChoice", "ORTModelForMultipleChoice"},
+      {"ForImageClassification", "ORTModelForImageClassification"},
+      {"ForSemanticSegmentation", "ORTModelForSemanticSegmentation"},
+      {"ForCTC", "ORTModelForCTC"},
+      {"ForAudioClassification", "ORTModelForAudioClassification"},
+      {"ForXVector", "ORTModelForAudioXVector"},
+      {"ForAudioFrameClassification", "ORTModelForAudioFrameClassification"},
+      {"CLIPModel", "ORTModelForZeroShotImageClassification"},
+  };
+  for (auto [ending, name] : kClasses) {
+    if (model_class.ends_with(ending)) return name;
+  }
+  return "ORTModelForFeatureExtraction";
+}
+
+Status add_decoder(const ComponentInterface& decode, BundlePlan& plan) {
+  GraphPlan graph{"model.onnx", decode.name, {}, "model.onnx_data"};
+  for (const Port& port : decode.inputs) {
+    bool is_state = std::ranges::any_of(decode.states, [&](const State& state) { return state.input == port.name; });
+    if (!is_state && std::ranges::find(kDecoderInputs, port.name) == std::end(kDecoderInputs))
+      return refused(format("its decoder would have to be given {}, which the engine does not have", port.name));
+    if (!is_state) continue;
+    if (!port.name.ends_with(".key") && !port.name.ends_with(".value"))
+      return refused(format("it carries keys and values from step to step, and this one has {}", port.name));
+    // The engine computes the sizes of the first, empty states from the configuration, and rightly for some types only.
+    graph.edits.emplace_back(AcceptEmptyState{port.name});
+  }
+  if (decode.states.empty()) return refused("its decoder has no states");
+  plan.graphs.push_back(std::move(graph));
+  plan.usage = usage("ORTModelForCausalLM", kGenerate);
+  return {};
+}
+
+Status add_seq2seq(const SourceModel& model, BundlePlan& plan) {
+  ARGOSY_TRY(Seq2SeqPlan seq2seq, plan_seq2seq(model, kEngine));
+  // Named after the graph that is fetched first: whoever has that has the weights of both.
+  std::string data = "encoder_model.onnx_data";
+  plan.graphs.push_back({"encoder_model.onnx", "encoder", std::move(seq2seq.encoder), data});
+  GraphPlan decoder{"decoder_model_merged.onnx", "decoder", std::move(seq2seq.decoder), data};
+  for (const std::string& state : seq2seq.states) decoder.edits.emplace_back(AcceptEmptyState{state});
+  decoder.edits.emplace_back(OrderInputs{std::move(seq2seq.states)});
+  plan.graphs.push_back(std::move(decoder));
+  const ComponentInterface& encoder = *model.component("encoder");
+  if (encoder.input("input_ids") != nullptr) {
+    plan.usage = usage("ORTModelForSeq2SeqLM", kGenerate);
+  } else {
+    bool takes_images = encoder.input("pixel_values") != nullptr;
+    plan.usage =
+        usage(takes_images ? "ORTModelForVision2Seq" : "ORTModelForSpeechSeq2Seq", "print(model.generate(inputs))");
+  }
+  return {};
+}
+
+/// transformers 4, which the engine needs, does not know what transformers 5 calls tokenizers without a class of their
+/// own, nor a list of extra tokens.
+void add_tokenizer_config(const SourceModel& model, BundlePlan& plan) {
+  if (!model.tokenizer_config) return;
+  JsonView root = model.tokenizer_config->root();
+  std::vector<JsonChange> changes;
+  if (root.find("tokenizer_class").as_string() == "TokenizersBackend")
+    changes.push_back({{"tokenizer_class"}, "PreTrainedTokenizerFast"});
+  if (JsonView extra = root.find("extra_special_tokens"); extra.is_array()) {
+    changes.push_back({{"extra_special_tokens"}, nullptr});
+    if (extra.size() != 0 && !root.find("additional_special_tokens").is_valid())
+      changes.push_back({{"additional_special_tokens"}, extra});
+  }
+  if (!changes.empty()) plan.files.push_back({"tokenizer_config.json", rewritten(root, changes)});
+}
+
+}  // namespace
+
+Result<BundlePlan> plan_optimum(const SourceModel& model) {
+  ARGOSY_TRY_STATUS(check_dtype(model));
+  BundlePlan plan;
+  const ComponentInterface* decode = model.component("decode");
+  if (model.component("encoder") != nullptr && model.component("decoder") != nullptr) {
+    ARGOSY_TRY_STATUS(add_seq2seq(model, plan));
+  } else if (decode != nullptr && model.components.size() == 1) {
+    ARGOSY_TRY_STATUS(add_decoder(*decode, plan));
+  } else if (model.components.size() == 1) {
+    plan.graphs.push_back({"model.onnx", model.components[0].name, {}, "model.onnx_data"});
+    plan.usage = usage(single_class(model.model_class), "outputs = model(**inputs)");
+  } else {
+    std::vector<std::string> names;
+    for (const ComponentInterface& component : model.components) names.push_back(component.name);
+    return refused(format("it has no class for {}", join(names, ", ")));
+  }
+  plan.copied = companion_files(model);
+  add_tokenizer_config(model, plan);
+  return plan;
+}
+
+}  // namespace argosy::engines

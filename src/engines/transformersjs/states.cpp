@@ -1,0 +1,97 @@
+#include "engines/transformersjs/states.h"
+
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include "base/text.h"
+#include "engines/transformersjs/model_types.h"
+
+namespace argosy::engines::transformersjs {
+namespace {
+
+using Layer = std::map<std::string, const State*, std::less<>>;  // states by the last part of their name
+
+tl::unexpected<Error> refused(const std::string& what) {
+  return fail(ErrorCode::kUnsupportedFeature, format("transformers.js cannot carry this model's cache: {}", what),
+              "--for plain writes the same graphs with names of their own");
+}
+
+/// "past_key_values.3.key" is the state "key" of layer 3.
+Result<std::map<int64_t, Layer>> read_layers(const ComponentInterface& decoder) {
+  std::map<int64_t, Layer> layers;
+  for (const State& state : decoder.states) {
+    std::string_view name = state.input;
+    size_t first = name.find('.'), last = name.rfind('.');
+    int64_t number = -1;
+    if (first != std::string_view::npos && first < last) {
+      std::string_view digits = name.substr(first + 1, last - first - 1);
+      auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+      if (error != std::errc() || end != digits.data() + digits.size()) number = -1;
+    }
+    if (number < 0) return refused(format("it has no name for the state {}", name));
+    layers[number].emplace(name.substr(last + 1), &state);
+  }
+  return layers;
+}
+
+bool has_key_and_value(const Layer& layer) { return layer.contains("key") && layer.contains("value"); }
+
+std::string parts_of(const Layer& layer) {
+  std::vector<std::string> parts;
+  for (const auto& [part, state] : layer) parts.push_back(part);
+  return join(parts, ", ");
+}
+
+void rename(const State& state, const std::string& name, std::vector<Edit>& edits) {
+  edits.emplace_back(RenameInput{state.input, "past_" + name});
+  edits.emplace_back(RenameOutput{state.output, "present_" + name});
+}
+
+/// Layers of attention keep their names; the others' states are called after what they are.
+Status rename_others(const HybridType& type, int64_t number, const Layer& layer, std::vector<Edit>& edits) {
+  for (const auto& [part, state] : layer) {
+    if (part == "key" || part == "value") continue;
+    if (part.starts_with("conv")) {
+      rename(*state, format("conv.{}", number), edits);
+    } else if ((part.starts_with("recurrent") || part.starts_with("ssm")) && !type.second.empty()) {
+      rename(*state, format("{}.{}", type.second, number), edits);
+    } else {
+      return refused(format("layer {} has {}", number, parts_of(layer)));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<StatePlan> plan_states(const SourceModel& model, const ComponentInterface& decoder, const std::string& part) {
+  ARGOSY_TRY(auto layers, read_layers(decoder));
+  if (layers.empty()) return refused("it has none");
+  StatePlan plan;
+  bool is_plain = true;
+  for (const auto& [number, layer] : layers) is_plain = is_plain && layer.size() == 2 && has_key_and_value(layer);
+  if (is_plain) {
+    // The engine counts layers from nought.
+    for (const auto& [number, layer] : layers) {
+      if (number != plan.key_value_layers++)
+        return refused(format("layer {} has no states", plan.key_value_layers - 1));
+    }
+    return plan;
+  }
+  JsonView config = model.config->root();
+  if (!part.empty()) config = config.find(part);
+  std::string_view model_type = config.find("model_type").as_string().value_or("");
+  const HybridType* type = hybrid_type(model_type);
+  for (const auto& [number, layer] : layers) {
+    if (layer.size() == 2 && has_key_and_value(layer)) continue;
+    if (type == nullptr) {
+      return refused(format("layer {} has {}, and it knows {} as a model of keys and values or not at all", number,
+                            parts_of(layer), quoted(model_type)));
+    }
+    ARGOSY_TRY_STATUS(rename_others(*type, number, layer, plan.edits));
+  }
+  return plan;
+}
+
+}  // namespace argosy::engines::transformersjs
