@@ -133,21 +133,38 @@ def cache_argument(model: torch.nn.Module, inputs: Inputs) -> str | None:
 # ---- one call, no state -------------------------------------------------------------------------------------------
 
 
+#: More texts than pictures, so that their numbers are told apart.
+_MORE_TEXTS = 5
+_TEXT_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+
+
 def single_forward(model: torch.nn.Module) -> Component:
     from .twin import Sizes, sample_inputs
 
-    def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+    def same_number(model: torch.nn.Module, shape: Shape) -> Inputs:
         sizes = Sizes(batch=shape.batch, sequence=shape.sequence, padding=min(shape.padding, shape.sequence - 1),
                       decoder_sequence=shape.past + 1, media=shape.media)  # fmt: skip
         return to_device(sample_inputs(model, sizes), model)
+
+    def more_texts(model: torch.nn.Module, shape: Shape) -> Inputs:
+        texts = same_number(model, replace(shape, batch=shape.batch + _MORE_TEXTS))
+        return same_number(model, shape) | {name: texts[name] for name in _TEXT_INPUTS if name in texts}
 
     def run(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
         return output_dict(forward(**inputs, **call_flags(forward, use_cache=False, return_dict=True)))
 
     def symbols(shape: Shape) -> dict[str, int]:
-        return {"batch": shape.batch, "sequence": shape.sequence, "decoder_sequence": shape.past + 1}
+        names = {"batch": shape.batch, "sequence": shape.sequence, "decoder_sequence": shape.past + 1}
+        return names | ({"text_batch": shape.batch + _MORE_TEXTS} if compares else {})
 
-    return Component("model", inputs, run, symbols=symbols)
+    compares = _compares_texts_with_pictures(model)
+    return Component("model", more_texts if compares else same_number, run, symbols=symbols)
+
+
+def _compares_texts_with_pictures(model: torch.nn.Module) -> bool:
+    """Of models like CLIP, which score every picture against every text, however many there are of each."""
+    compares = all(hasattr(model, name) for name in ("get_text_features", "get_image_features", "logit_scale"))
+    return compares and not hasattr(model, "multimodal_model")
 
 
 # ---- new tokens on a past ------------------------------------------------------------------------------------------
