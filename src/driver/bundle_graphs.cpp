@@ -3,6 +3,7 @@
 #include "backends/onnx/edit.h"
 #include "backends/onnx/edit_cross_states.h"
 #include "backends/onnx/edit_inputs.h"
+#include "backends/onnx/edit_media.h"
 #include "backends/onnx/edit_token_embedding.h"
 #include "base/check.h"
 #include "base/text.h"
@@ -34,6 +35,15 @@ class Editor {
                                       states);
   }
   Status operator()(const engines::DropFeatures& edit) { return onnx::drop_features(model_, edit.inputs); }
+  Status operator()(const engines::DropInput& edit) { return onnx::drop_input(model_, edit.name); }
+  Status operator()(const engines::ComputeTokenTypes& edit) {
+    return onnx::compute_token_types(model_, edit.input, {edit.mask, edit.tokens, edit.media_token});
+  }
+  Status operator()(const engines::GroupRows& edit) { return onnx::group_rows(model_, edit.output, edit.rows); }
+  Status operator()(const engines::AcceptGroupedRows& edit) { return onnx::accept_grouped_rows(model_, edit.input); }
+  Status operator()(const engines::ComputePatchPositions& edit) {
+    return onnx::compute_patch_positions(model_, edit.grid, {edit.merge_size, edit.window});
+  }
 
  private:
   onnx::Model& model_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -25,7 +26,31 @@ struct WidenState {
   std::string input, output;
   int64_t size = 0;
 };
-
+/// An input that nothing reads goes.
+struct DropInput {
+  std::string name;
+};
+/// Types of tokens [batch, total] are computed from what callers have (backends/onnx/edit_media.h).
+struct ComputeTokenTypes {
+  std::string input;                   // "token_type_ids"
+  std::string mask, tokens;            // inputs [batch, total] and [batch, sequence]; the second is added if need be
+  std::optional<int64_t> media_token;  // none: 0 for a first prompt, 1 for all that follows
+};
+/// An output [n * rows, width] is [n, rows, width] for callers.
+struct GroupRows {
+  std::string output;
+  int64_t rows = 0;
+};
+/// An input [n, width] may be of any rank for callers.
+struct AcceptGroupedRows {
+  std::string input;
+};
+/// Positions and boundaries of one picture's patches are computed from its grid [1, 3], a new input.
+struct ComputePatchPositions {
+  std::string grid;
+  int64_t merge_size = 1;  // patches of a block are merge_size x merge_size
+  int64_t window = 0;      // blocks of a window are window x window; 0: no windows
+};
 /// A dim that inputs and outputs have by name; nothing happens if there is none.
 struct RenameDim {
   std::string from, to;
@@ -59,8 +84,9 @@ struct DropFeatures {
   std::vector<std::string> inputs;
 };
 
-using Edit = std::variant<RenameInput, RenameOutput, DropOutput, WidenState, RenameDim, OrderInputs, CastInput,
-                          AcceptEmptyState, ComputeCrossStates, DropFeatures>;
+using Edit = std::variant<RenameInput, RenameOutput, DropOutput, WidenState, DropInput, ComputeTokenTypes, GroupRows,
+                          AcceptGroupedRows, ComputePatchPositions, RenameDim, OrderInputs, CastInput, AcceptEmptyState,
+                          ComputeCrossStates, DropFeatures>;
 
 /// One graph of a bundle.
 struct GraphPlan {

@@ -18,11 +18,13 @@ void write_names(JsonWriter& json, std::string_view key,
 
 void write_section(JsonWriter& json, const Section& section) {
   json.key(section.name).begin_object();
-  json.key("session_options").begin_object();
-  json.key("log_id").value("onnxruntime-genai");
-  json.key("provider_options").begin_array().end_array();
-  json.end_object();
-  json.key("filename").value(section.file);
+  if (!section.file.empty()) {
+    json.key("session_options").begin_object();
+    json.key("log_id").value("onnxruntime-genai");
+    json.key("provider_options").begin_array().end_array();
+    json.end_object();
+    json.key("filename").value(section.file);
+  }
   for (const auto& [key, text] : section.texts) json.key(key).value(text);
   for (const auto& [key, number] : section.numbers) json.key(key).value(number);
   if (!section.layer_types.empty()) {
@@ -30,8 +32,8 @@ void write_section(JsonWriter& json, const Section& section) {
     for (const std::string& type : section.layer_types) json.value(type);
     json.end_array();
   }
-  write_names(json, "inputs", section.inputs);
-  write_names(json, "outputs", section.outputs);
+  if (!section.inputs.empty()) write_names(json, "inputs", section.inputs);
+  if (!section.outputs.empty()) write_names(json, "outputs", section.outputs);
   json.end_object();
 }
 

@@ -15,7 +15,7 @@ inline constexpr std::string_view kConfigFile = "genai_config.json";
 /// A part of "model" in genai_config.json: one graph, and what the engine is told of it.
 struct Section {
   std::string name;                                         // "decoder", "vision", "embedding", "encoder", "speech"
-  std::string file;                                         // of the graph
+  std::string file;                                         // of the graph; empty: none
   std::vector<std::pair<std::string, int64_t>> numbers;     // "head_size" and the like
   std::vector<std::pair<std::string, std::string>> texts;   // "config_filename" and the like
   std::vector<std::pair<std::string, std::string>> inputs;  // the engine's word for each, and its name

@@ -4,6 +4,8 @@
 #include "engines/companions.h"
 #include "engines/genai/config.h"
 #include "engines/genai/decoder.h"
+#include "engines/genai/vision.h"
+#include "engines/genai/whisper.h"
 
 namespace argosy::engines {
 namespace {
@@ -45,6 +47,8 @@ Result<BundlePlan> plan_text(const SourceModel& model, const ComponentInterface&
 Result<BundlePlan> plan_genai(const SourceModel& model) {
   const ComponentInterface* decode = model.component("decode");
   if (decode != nullptr && decode->input("input_ids") != nullptr) return plan_text(model, *decode);
+  if (is_vision_language(model)) return plan_vision_language(model);
+  if (is_whisper(model)) return plan_whisper(model);
   std::vector<std::string> names;
   for (const ComponentInterface& component : model.components) names.push_back(component.name);
   return fail(ErrorCode::kUnsupportedFeature,

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "engines/model.h"
+
+/// The engine's own processors: files that say which operations make a model's inputs of a picture or a sound.
+namespace argosy::engines::genai {
+
+/// Not "processor_config.json", which is the name of a file of transformers' own.
+inline constexpr std::string_view kImageProcessorFile = "genai_image_processor.json";
+inline constexpr std::string_view kAudioProcessorFile = "genai_audio_processor.json";
+
+/// What transformers' image processor or feature extractor is told; invalid if there is no file that says it.
+class ProcessorSettings {
+ public:
+  /// Of preprocessor_config.json, else of the part of that name ("image_processor") of processor_config.json.
+  static Result<ProcessorSettings> read(const SourceModel& model, std::string_view part);
+  JsonView root() const;
+  bool is_valid() const { return root().is_valid(); }
+
+ private:
+  std::optional<JsonDocument> document_;
+  std::string part_;  // of the document; empty: all of it
+};
+
+/// Pictures of one size, colours first. An error says what the engine's operations cannot do.
+Result<std::string> fixed_size_processor(const ProcessorSettings& settings);
+
+/// Sizes of patches of Qwen-VL's kind of encoders.
+struct PatchSizes {
+  int64_t patch = 14, merge = 2, frames = 2;
+};
+/// Pictures of any size, as patches in the order of blocks.
+Result<std::string> patch_processor(const ProcessorSettings& settings, const PatchSizes& sizes);
+
+/// Whisper's spectrograms of 30 seconds.
+Result<std::string> spectrogram_processor(const ProcessorSettings& settings, int64_t mel_bins);
+
+}  // namespace argosy::engines::genai

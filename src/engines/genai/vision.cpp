@@ -1,0 +1,293 @@
+#include "engines/genai/vision.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.h"
+#include "engines/companions.h"
+#include "engines/genai/config.h"
+#include "engines/genai/decoder.h"
+#include "engines/genai/processor.h"
+
+namespace argosy::engines::genai {
+namespace {
+
+/// How a picture becomes inputs.
+enum class Pictures : uint8_t {
+  kFixedSize,  // by the engine: all pictures have one size, and 256 tokens each
+  kPatches,    // by the engine: as many patches as the picture has, of which a grid tells
+  kGiven,      // by transformers: the engine has no processor for them
+};
+
+/// What types of tokens mean to a model that has them.
+enum class TokenTypes : uint8_t { kPictures, kPrefix };
+
+struct Architecture {
+  std::string_view model_type, engine_type;
+  Pictures pictures;
+  TokenTypes token_types = TokenTypes::kPictures;
+};
+
+/// The engine's type decides on its processor, on positions and on how it runs the encoder. "gemma3" is the one that
+/// does nothing special, so all others run as that.
+constexpr std::string_view kPlainType = "gemma3";
+constexpr Architecture kArchitectures[] = {
+    {"gemma3", kPlainType, Pictures::kFixedSize},
+    {"paligemma", kPlainType, Pictures::kGiven, TokenTypes::kPrefix},
+    {"qwen2_vl", "qwen2_5_vl", Pictures::kPatches},
+    {"qwen2_5_vl", "qwen2_5_vl", Pictures::kPatches},
+};
+
+/// The engine knows no other number for its type "gemma3".
+constexpr int64_t kFixedTokens = 256;
+
+/// What transformers' processors give for pictures, of what encoders take.
+constexpr std::string_view kProcessed[] = {"pixel_values", "pixel_attention_mask", "image_sizes", "spatial_shapes"};
+
+constexpr std::string_view kGrid = "image_grid_thw";
+
+constexpr std::string_view kUsage = R"(```python
+import onnxruntime_genai as og
+
+model = og.Model("path/of/this/folder")
+processor = model.create_multimodal_processor()
+prompt = "{}Describe the picture."
+inputs = processor(prompt, images=og.Images.open("picture.png"))
+params = og.GeneratorParams(model)
+params.set_search_options(max_length=1000)
+generator = og.Generator(model, params)
+generator.set_inputs(inputs)
+while not generator.is_done():
+    generator.generate_next_token()
+print(processor.decode(generator.get_sequence(0)))
+```
+)";
+
+constexpr std::string_view kGivenUsage =
+    R"(The engine has no processor for this architecture's pictures; transformers prepares them.
+
+```python
+import numpy as np
+import onnxruntime_genai as og
+from PIL import Image
+from transformers import AutoProcessor
+
+folder = "path/of/this/folder"
+processor = AutoProcessor.from_pretrained(folder)
+messages = [{{"role": "user", "content": [{{"type": "image"}}, {{"type": "text", "text": "Describe the picture."}}]}}]
+prompt = processor.apply_chat_template(messages, add_generation_prompt=True)
+inputs = processor(images=Image.open("picture.png"), text=prompt, return_tensors="np")
+
+tensors = og.NamedTensors()
+tensors["input_ids"] = inputs["input_ids"].astype(np.int32)
+for name in {}:
+    tensors[name] = inputs[name]
+tensors["num_image_tokens"] = np.array([(inputs["input_ids"] == {}).sum()])
+
+model = og.Model(folder)
+params = og.GeneratorParams(model)
+params.set_search_options(max_length=1000)
+generator = og.Generator(model, params)
+generator.set_inputs(tensors)
+while not generator.is_done():
+    generator.generate_next_token()
+print(processor.decode(generator.get_sequence(0)))
+```
+)";
+
+tl::unexpected<Error> refused(const std::string& what) {
+  return fail(ErrorCode::kUnsupportedFeature, format("ONNX Runtime GenAI cannot run this model: {}", what),
+              "--for plain writes the same graphs with names of their own");
+}
+
+/// A plan on its way.
+struct Draft {
+  Architecture architecture;
+  const ComponentInterface *encoder, *embedding, *decode;
+  int64_t image_token = 0;
+  DecoderPlan decoder;
+  GraphPlan vision_graph, embedding_graph;
+  Section vision, embedding_section;
+  std::optional<TextFile> processor;
+  std::vector<std::string> notes;
+};
+
+Architecture architecture_of(const SourceModel& model) {
+  for (const Architecture& each : kArchitectures) {
+    if (each.model_type == model.model_type()) return each;
+  }
+  return {model.model_type(), kPlainType, Pictures::kGiven};
+}
+
+std::optional<int64_t> number(JsonView config, std::initializer_list<std::string_view> names) {
+  for (std::string_view name : names) {
+    if (auto found = config.find(name).as_integer()) return found;
+  }
+  return std::nullopt;
+}
+
+/// The engine hands features to the embedding and embeddings to the decoder, nothing else.
+Status check_wiring(const SourceModel& model, const Draft& draft) {
+  if (model.component("audio_encoder") != nullptr)
+    return refused("it has no way to give sounds to a model of this architecture");
+  if (draft.encoder->output("image_features") == nullptr || draft.encoder->outputs.size() != 1)
+    return refused("its encoder of pictures gives more than features of their tokens");
+  for (const Port& port : draft.embedding->inputs) {
+    if (port.name != "input_ids" && port.name != "image_features")
+      return refused(format("its embedding would have to be given {}", port.name));
+  }
+  if (draft.embedding->output("inputs_embeds") == nullptr || draft.embedding->outputs.size() != 1)
+    return refused("its embedding hands more to the decoder than embeddings");
+  const Port* positions = draft.decode->input("position_ids");
+  bool has_three = positions != nullptr && positions->dims.size() == 3;
+  if (has_three != (draft.architecture.pictures == Pictures::kPatches))
+    return refused("the engine counts positions of this architecture in another way than the model");
+  return {};
+}
+
+/// Types of tokens aren't among what the engine has; they follow from the ids.
+Status plan_text_decoder(const SourceModel& model, Draft& draft) {
+  constexpr std::string_view kTypes = "token_type_ids", kIds = "input_ids";
+  ComponentInterface decode = *draft.decode;
+  bool has_types = decode.input(kTypes) != nullptr;
+  std::erase_if(decode.inputs, [&](const Port& port) { return port.name == kTypes; });
+  ARGOSY_TRY(draft.decoder, plan_decoder(model, decode));
+  if (!has_types) return {};
+  if (decode.input("attention_mask") == nullptr) return refused("it has types of tokens and no mask");
+  ComputeTokenTypes edit;
+  edit.input = kTypes;
+  edit.mask = "attention_mask";
+  edit.tokens = kIds;
+  if (draft.architecture.token_types == TokenTypes::kPictures) edit.media_token = draft.image_token;
+  draft.decoder.graph.edits.emplace_back(std::move(edit));
+  if (decode.input(kIds) == nullptr) draft.decoder.section.inputs.emplace_back(kIds, kIds);
+  return {};
+}
+
+/// Falls back to what transformers prepares, with a note.
+void without_processor(Draft& draft, const std::string& reason) {
+  draft.architecture.pictures = Pictures::kGiven;
+  draft.notes.push_back(format("Pictures are not prepared by the engine: {}.", reason));
+}
+
+Status plan_fixed_size(const SourceModel& model, Draft& draft) {
+  auto tokens = number(model.config->root(), {"mm_tokens_per_image"});
+  if (tokens != kFixedTokens) {
+    without_processor(draft,
+                      format("it wants {} tokens a picture, and the model has {}", kFixedTokens, tokens.value_or(0)));
+    return {};
+  }
+  ARGOSY_TRY(ProcessorSettings settings, ProcessorSettings::read(model, "image_processor"));
+  Result<std::string> text = fixed_size_processor(settings);
+  if (!text) {
+    without_processor(draft, text.error().message);
+    return {};
+  }
+  draft.processor = TextFile{std::string(kImageProcessorFile), *std::move(text)};
+  // For several pictures the engine wants a dim of them; without any picture it hands over features without that dim.
+  draft.vision_graph.edits.emplace_back(GroupRows{"image_features", kFixedTokens});
+  draft.embedding_graph.edits.emplace_back(AcceptGroupedRows{"image_features"});
+  return {};
+}
+
+Status plan_patches(const SourceModel& model, Draft& draft) {
+  JsonView vision = model.config->root().find("vision_config");
+  PatchSizes sizes;
+  sizes.patch = number(vision, {"patch_size"}).value_or(sizes.patch);
+  sizes.merge = number(vision, {"spatial_merge_size"}).value_or(sizes.merge);
+  sizes.frames = number(vision, {"temporal_patch_size"}).value_or(sizes.frames);
+  if (sizes.patch <= 0 || sizes.merge <= 0 || sizes.frames <= 0)
+    return refused("sizes of its patches are not positive");
+  ComputePatchPositions edit;
+  edit.grid = kGrid;
+  edit.merge_size = sizes.merge;
+  edit.window = number(vision, {"window_size"}).value_or(0) / sizes.merge / sizes.patch;
+  for (const Port& port : draft.encoder->inputs) {
+    constexpr std::string_view kComputed[] = {"pixel_values", "position_ids", "cu_seqlens", "window_index",
+                                              "cu_window_seqlens"};
+    if (std::ranges::find(kComputed, port.name) == std::end(kComputed))
+      return refused(format("its encoder of pictures would have to be given {}", port.name));
+  }
+  draft.vision_graph.edits.emplace_back(std::move(edit));
+  draft.vision.inputs.emplace_back(kGrid, kGrid);
+  draft.vision.numbers = {{"patch_size", sizes.patch}, {"spatial_merge_size", sizes.merge}};
+  ARGOSY_TRY(ProcessorSettings settings, ProcessorSettings::read(model, "image_processor"));
+  ARGOSY_TRY(std::string text, patch_processor(settings, sizes));
+  draft.processor = TextFile{std::string(kImageProcessorFile), std::move(text)};
+  return {};
+}
+
+Status plan_given(Draft& draft) {
+  for (const Port& port : draft.encoder->inputs) {
+    if (std::ranges::find(kProcessed, port.name) == std::end(kProcessed))
+      return refused(format("its encoder of pictures takes {}, which no processor gives", port.name));
+  }
+  return {};
+}
+
+std::string usage(const Draft& draft) {
+  switch (draft.architecture.pictures) {
+    case Pictures::kFixedSize: return format(kUsage, "<start_of_image>");
+    case Pictures::kPatches: return format(kUsage, "<|vision_start|><|vision_end|>");
+    case Pictures::kGiven: break;
+  }
+  std::vector<std::string> names;
+  for (const Port& port : draft.encoder->inputs) names.push_back(format("\"{}\"", port.name));
+  return format(kGivenUsage, format("[{}]", join(names, ", ")), draft.image_token);
+}
+
+void add_tokens(const SourceModel& model, const Draft& draft, Config& config) {
+  config.tokens.emplace_back("image_token_id", draft.image_token);
+  for (std::string_view key : {"video_token_id", "vision_start_token_id"}) {
+    if (auto id = number(model.config->root(), {key})) config.tokens.emplace_back(key, *id);
+  }
+}
+
+}  // namespace
+
+bool is_vision_language(const SourceModel& model) {
+  return model.component("image_encoder") != nullptr && model.component("embedding") != nullptr &&
+         model.component("decode") != nullptr;
+}
+
+Result<BundlePlan> plan_vision_language(const SourceModel& model) {
+  Draft draft{architecture_of(model), model.component("image_encoder"), model.component("embedding"),
+              model.component("decode")};
+  ARGOSY_TRY_STATUS(check_wiring(model, draft));
+  auto token = number(model.config->root(), {"image_token_id", "image_token_index"});
+  if (!token) return refused("its configuration does not say which token stands for a picture");
+  draft.image_token = *token;
+  ARGOSY_TRY_STATUS(plan_text_decoder(model, draft));
+  draft.vision_graph = {"vision.onnx", draft.encoder->name, {}, std::string(kDataFile)};
+  draft.embedding_graph = {"embedding.onnx", draft.embedding->name, {}, std::string(kDataFile)};
+  draft.vision.inputs = {{"pixel_values", "pixel_values"}};
+  if (draft.architecture.pictures == Pictures::kFixedSize) ARGOSY_TRY_STATUS(plan_fixed_size(model, draft));
+  if (draft.architecture.pictures == Pictures::kPatches) ARGOSY_TRY_STATUS(plan_patches(model, draft));
+  if (draft.architecture.pictures == Pictures::kGiven) ARGOSY_TRY_STATUS(plan_given(draft));
+
+  draft.vision.name = "vision";
+  draft.vision.file = draft.vision_graph.file;
+  draft.vision.texts = {{"config_filename", std::string(kImageProcessorFile)}};
+  draft.vision.outputs = {{"image_features", "image_features"}};
+  draft.embedding_section.name = "embedding";
+  draft.embedding_section.file = draft.embedding_graph.file;
+  draft.embedding_section.inputs = {{"input_ids", "input_ids"}, {"image_features", "image_features"}};
+  draft.embedding_section.outputs = {{"inputs_embeds", "inputs_embeds"}};
+
+  BundlePlan plan;
+  Config config;
+  config.type = draft.architecture.engine_type;
+  config.context_length = context_length(model);
+  config.vocab_size = draft.decoder.vocab_size;
+  add_tokens(model, draft, config);
+  plan.usage = usage(draft);
+  config.sections = {std::move(draft.decoder.section), std::move(draft.embedding_section), std::move(draft.vision)};
+  plan.graphs = {std::move(draft.decoder.graph), std::move(draft.embedding_graph), std::move(draft.vision_graph)};
+  plan.files.push_back({std::string(kConfigFile), config_text(config, model)});
+  if (draft.processor) plan.files.push_back(*std::move(draft.processor));
+  plan.copied = companion_files(model);
+  plan.notes = std::move(draft.notes);
+  return plan;
+}
+
+}  // namespace argosy::engines::genai
