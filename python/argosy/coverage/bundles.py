@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ from ..check.checks import ENGINES
 from ..check.rows import Row
 from ..check.tokens import NEW_TOKENS, ExpectedRun, expected_runs, run_bundle
 from ..run.bundles import open_bundle
-from ..run.runners import BundleProcess, RunError, find_runner
+from ..run.runners import RUNNERS, BundleProcess, RunError
 from .families import Family, read_families
 from .worker import Report
 
+_LARGEST_SCALE = 16
 #: Names of tools: this and an engine.
 PREFIX = "bundle-"
 #: Kinds that generate text; the rest is none of an engine's that does nothing else.
@@ -51,6 +53,11 @@ def run(model_type: str, engine: str, program: str, report: Report) -> None:
     config = shrink(CONFIG_MAPPING[model_type]())
     twin = build(config)
     report.update(**{"class": type(twin).__name__})
+    report.step("run the eager model")
+    runner = RUNNERS[engine]
+    scale, runs = lively(twin, lambda: expected_runs(twin, None, NEW_TOKENS, batches=runner.batches,
+                                                     own_settings=runner.own_settings))  # fmt: skip
+    report.update(distinct=min((each.distinct for each in runs), default=0), scale=scale)
     with tempfile.TemporaryDirectory(prefix="argosy-bundle-") as name:
         folder = Path(name) / model_type
         save(twin, folder)
@@ -60,10 +67,6 @@ def run(model_type: str, engine: str, program: str, report: Report) -> None:
             report.finish("refused", refusal)
             return
         bundle = open_bundle(Path(name) / "bundle")
-        runner = find_runner(bundle)
-        report.step("run the eager model")
-        runs = expected_runs(twin, None, NEW_TOKENS, batches=runner.batches, own_settings=runner.own_settings)
-        report.update(distinct=min((each.distinct for each in runs), default=0))
         report.step(f"open it in {runner.title}")
         try:
             process = BundleProcess(bundle)
@@ -75,6 +78,28 @@ def run(model_type: str, engine: str, program: str, report: Report) -> None:
             tolerance = ENGINES["onnx"].twin_tolerance
             rows = [run_bundle(process, each, NEW_TOKENS, tolerance) for each in runs]
     finish(rows, runs, name, report)
+
+
+def lively(twin: Any, runs: Callable[[], list[ExpectedRun]]) -> tuple[int, list[ExpectedRun]]:
+    """Scales the weights until continuations have enough distinct tokens, and says by how much: at their usual size the layers
+    of a random model change little, and one whose head is its embedding says the last token again."""
+    scale, found = 1, runs()
+    while scale < _LARGEST_SCALE and any(each.tokens and each.distinct * 4 < NEW_TOKENS for each in found):
+        scale *= 2
+        scale_layers(twin, 2.0)
+        found = runs()
+    return scale, found
+
+
+def scale_layers(model: Any, factor: float) -> None:
+    """Every matrix but those of embeddings."""
+    import torch
+
+    kept = {id(each) for module in model.modules() if isinstance(module, torch.nn.Embedding) for each in module.parameters()}
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() >= 2 and id(parameter) not in kept:
+                parameter.mul_(factor)
 
 
 def finish(rows: list[Row], runs: list[ExpectedRun], folder: str, report: Report) -> None:
