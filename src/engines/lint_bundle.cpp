@@ -16,6 +16,7 @@ constexpr size_t kMaxFiles = 20'000;
 constexpr size_t kMaxGraphs = 200;
 constexpr uint64_t kMaxConfig = uint64_t{16} << 20;
 constexpr uint64_t kMaxTokenizer = uint64_t{256} << 20;
+constexpr uint64_t kMaxShapeBytes = 64;  // 8 dims
 constexpr int64_t kMaxTokens = int64_t{1} << 26;
 
 /// The files that rules look into. tokenizer.json may be large.
@@ -163,6 +164,8 @@ Result<LintedBundle> LintedBundle::read(const fs::path& folder) {
       LintedGraph::Weights& weights = graph.weights[tensor.type];
       ++weights.count;
       weights.bytes += tensor.bytes;
+      bool is_small = tensor.shape.size() <= 1 && tensor.bytes <= kMaxShapeBytes;
+      if (tensor.type == "i64" && is_small && !tensor.location.empty()) graph.external_numbers.push_back(tensor.name);
     }
     graph.model->initializers = {};  // many graphs of many tensors would take much memory
   }

@@ -26,10 +26,11 @@ struct LintedGraph {
   struct Weights {
     uint64_t count = 0, bytes = 0;
   };
-  std::string file;                        // "onnx/model.onnx"
-  std::optional<OnnxModel> model;          // without its initializers; none: it could not be read
-  std::string problem;                     // why
-  std::map<std::string, Weights> weights;  // initializers by their element type, "f32"
+  std::string file;                           // "onnx/model.onnx"
+  std::optional<OnnxModel> model;             // without its initializers; none: it could not be read
+  std::string problem;                        // why
+  std::map<std::string, Weights> weights;     // initializers by their element type, "f32"
+  std::vector<std::string> external_numbers;  // small i64 tensors with external data, as shapes are
 
   const OnnxValue* input(std::string_view name) const;   // null if there is none
   const OnnxValue* output(std::string_view name) const;  // null if there is none

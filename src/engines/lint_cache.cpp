@@ -141,6 +141,23 @@ void check_shape(const LintedBundle& bundle, const FindingSink& found) {
   }
 }
 
+/// ONNX Runtime's op wants heads of a multiple of 16 where it rotates them, else of 8.
+void check_head_size(const LintedBundle& bundle, const FindingSink& found) {
+  for (const LintedGraph& graph : bundle.graphs()) {
+    if (graph.count_of("com.microsoft", "GroupQueryAttention") == 0) continue;
+    for (const CachePort& port : cache_inputs(graph)) {
+      const std::vector<OnnxDim>& shape = port.value->shape;
+      if (!port.is_key() || shape.size() != 4 || !shape[3].value || *shape[3].value % 16 == 0) continue;
+      found.add(
+          graph.file,
+          format(
+              "it computes heads of {} by GroupQueryAttention, which wants a multiple of 16, or of 8 without rotation",
+              *shape[3].value));
+      break;
+    }
+  }
+}
+
 void check_dtype(const LintedBundle& bundle, const FindingSink& found) {
   for (const LintedGraph& graph : bundle.graphs()) {
     for (const CachePort& port : cache_inputs(graph)) {
@@ -164,6 +181,8 @@ constexpr LintRule kRules[] = {
      "export again, or copy the config.json that belongs to this graph", check_layers},
     {"cache-shape", kLintError, "numbers or sizes of key-value heads that differ from config.json (optimum-onnx#97)",
      "export again with num_key_value_heads and head_dim of the configuration", check_shape},
+    {"attention-head-size", kLintWarning, "heads of a size that GroupQueryAttention refuses when it runs",
+     "export with ops of ONNX for attention", check_head_size},
 };
 
 }  // namespace

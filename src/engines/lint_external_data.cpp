@@ -122,6 +122,14 @@ void check_unused(const LintedBundle& bundle, const FindingSink& found) {
   }
 }
 
+void check_numbers(const LintedBundle& bundle, const FindingSink& found) {
+  for (const LintedGraph& graph : bundle.graphs()) {
+    if (!graph.external_numbers.empty())
+      found.add(graph.file,
+                format("{} are external, {} in all", some_of(graph.external_numbers), graph.external_numbers.size()));
+  }
+}
+
 constexpr LintRule kRules[] = {
     {"external-data-outside", kLintError, "external data at an absolute path, or one with '..': runtimes refuse it",
      "write the graph again with its data beside it", check_outside},
@@ -135,6 +143,9 @@ constexpr LintRule kRules[] = {
     {"external-data-link", kLintError,
      "a file of weights that is a symbolic link out of the folder: runtimes refuse it",
      "put the file itself, or a hard link, in place of the symbolic link", check_links},
+    {"external-data-shapes", kLintWarning,
+     "small integers in external data, which shape inference cannot read where they are shapes (optimum-onnx#13)",
+     "write the graph again with tensors below 1 kB inside it", check_numbers},
     {"external-data-unused", kLintWarning, "a file of weights that no graph uses",
      "remove it, or bring the graph that it belongs to", check_unused},
 };

@@ -114,7 +114,8 @@ def save(made: onnx.ModelProto, path: Path, data: str | list[str] = "") -> None:
     if files[0]:
         for file in files:
             (path.parent / file).write_bytes(b"")
-        for number, tensor in enumerate(made.graph.initializer):
+        large = [tensor for tensor in made.graph.initializer if tensor.data_type != I64]
+        for number, tensor in enumerate(large):
             file = files[number % len(files)]
             with (path.parent / file).open("ab") as out:
                 out.write(tensor.raw_data)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from lint_bundles import decoder, save, value, write_json
+from lint_bundles import decoder, move_out, save, value, write_json
 from onnx import TensorProto, helper, numpy_helper
 
 Spoil = Callable[[Path], None]
@@ -170,6 +170,10 @@ def set_type(name: str, dtype: int) -> Callable[[onnx.ModelProto], None]:
 
 def add_input(made: onnx.ModelProto) -> None:
     made.graph.input.append(value("cache_position", ["sequence"], TensorProto.INT64))
+    for node in made.graph.node:
+        if node.op_type == "Gather":  # the embeddings are then those of other tokens
+            node.input[1] = "moved"
+    made.graph.node.insert(0, helper.make_node("Add", ["input_ids", "cache_position"], ["moved"]))
 
 
 def add_node(op: str, domain: str, imported: bool) -> Callable[[onnx.ModelProto], None]:
@@ -198,6 +202,22 @@ def attribute_data(folder: Path) -> None:
     entry.key, entry.value = "location", "onnx__MatMul_9086"
     made.graph.node.append(helper.make_node("Constant", [], ["c"], value=tensor))
     (folder / "model.onnx").write_bytes(made.SerializeToString())
+
+
+def external_shape(folder: Path) -> None:
+    made = onnx.load(folder / "model.onnx", load_external_data=False)
+    tensor = next(each for each in made.graph.initializer if each.name == "split")
+    with (folder / "model.onnx.data").open("ab") as data:
+        move_out(tensor, "model.onnx.data", data.tell())
+        data.write(tensor.raw_data)
+    tensor.ClearField("raw_data")
+    (folder / "model.onnx").write_bytes(made.SerializeToString())
+
+
+def grouped_attention(made: onnx.ModelProto) -> None:
+    """Heads of 4, by an op that wants more."""
+    made.graph.node.append(helper.make_node("GroupQueryAttention", ["hidden"], ["unused"], domain="com.microsoft"))
+    made.opset_import.append(helper.make_opsetid("com.microsoft", 1))
 
 
 def set_opset(version: int, domain: str = "") -> Callable[[onnx.ModelProto], None]:
@@ -319,6 +339,8 @@ EXTERNAL_DATA = [
     Case(
         "external-data-link", GENAI, "is a link to a file outside", link_out("model.onnx.data"), also=("link-outside",)
     ),
+    # huggingface/optimum-onnx#13: some ops break when all tensors are external.
+    Case("external-data-shapes", GENAI, '"split" are external, 1 in all', external_shape, issue="optimum-onnx#13"),
     Case("external-data-unused", GENAI, "no graph uses", write("old.onnx.data", b"1234")),
 ]
 
@@ -406,6 +428,10 @@ CACHES = [
         name="heads",
     ),
 ]
+
+CACHES.append(
+    Case("attention-head-size", GENAI, "heads of 4 by GroupQueryAttention", edit_graph("model.onnx", grouped_attention))
+)
 
 TOKENS = [
     Case(

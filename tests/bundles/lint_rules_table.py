@@ -1,6 +1,9 @@
-"""Prints the rules of `argosy lint` as the rows of docs/lint.md."""
+"""Writes the rules of `argosy lint` into the table of docs/lint.md."""
 
-from test_lint import rules
+from __future__ import annotations
 
-for rule in rules():
-    print(f"| {rule['engine'] or 'all'} | `{rule['rule']}` | {rule['severity']} | {rule['what']} |")
+from test_lint import DOCUMENT, listed_rows, rows_of_rules
+
+text = DOCUMENT.read_text()
+old = "\n".join(listed_rows(text))
+DOCUMENT.write_text(text.replace(old, "\n".join(rows_of_rules())))

@@ -6,6 +6,7 @@
 #include "engines/genai/decoder.h"
 #include "engines/genai/vision.h"
 #include "engines/genai/whisper.h"
+#include "engines/tokenizer_config.h"
 
 namespace argosy::engines {
 namespace {
@@ -42,9 +43,7 @@ Result<BundlePlan> plan_text(const SourceModel& model, const ComponentInterface&
   return plan;
 }
 
-}  // namespace
-
-Result<BundlePlan> plan_genai(const SourceModel& model) {
+Result<BundlePlan> plan_kind(const SourceModel& model) {
   const ComponentInterface* decode = model.component("decode");
   if (decode != nullptr && decode->input("input_ids") != nullptr) return plan_text(model, *decode);
   if (is_vision_language(model)) return plan_vision_language(model);
@@ -55,6 +54,14 @@ Result<BundlePlan> plan_genai(const SourceModel& model) {
               format("ONNX Runtime GenAI cannot run {}: it generates text, and this model consists of {}",
                      model.model_class, join(names, ", ")),
               "--for plain writes models for ONNX Runtime itself");
+}
+
+}  // namespace
+
+Result<BundlePlan> plan_genai(const SourceModel& model) {
+  ARGOSY_TRY(BundlePlan plan, plan_kind(model));
+  add_tokenizer_config(model, plan);
+  return plan;
 }
 
 }  // namespace argosy::engines

@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "engines/companions.h"
-#include "engines/rewrite_json.h"
 #include "engines/seq2seq.h"
+#include "engines/tokenizer_config.h"
 
 namespace argosy::engines {
 namespace {
@@ -103,22 +103,6 @@ Status add_seq2seq(const SourceModel& model, BundlePlan& plan) {
         usage(takes_images ? "ORTModelForVision2Seq" : "ORTModelForSpeechSeq2Seq", "print(model.generate(inputs))");
   }
   return {};
-}
-
-/// transformers 4, which the engine needs, does not know what transformers 5 calls tokenizers without a class of their
-/// own, nor a list of extra tokens.
-void add_tokenizer_config(const SourceModel& model, BundlePlan& plan) {
-  if (!model.tokenizer_config) return;
-  JsonView root = model.tokenizer_config->root();
-  std::vector<JsonChange> changes;
-  if (root.find("tokenizer_class").as_string() == "TokenizersBackend")
-    changes.push_back({{"tokenizer_class"}, "PreTrainedTokenizerFast"});
-  if (JsonView extra = root.find("extra_special_tokens"); extra.is_array()) {
-    changes.push_back({{"extra_special_tokens"}, nullptr});
-    if (extra.size() != 0 && !root.find("additional_special_tokens").is_valid())
-      changes.push_back({{"additional_special_tokens"}, extra});
-  }
-  if (!changes.empty()) plan.files.push_back({"tokenizer_config.json", rewritten(root, changes)});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "engines/transformersjs/model_types.h"
 
 namespace argosy::engines::transformersjs {
 namespace {
@@ -81,30 +82,20 @@ constexpr ClassRow kClasses[] = {
     {"WhisperModel", kSeq2Seq},
 };
 
-/// Types of decoders by the key that has the number of their layers.
+/// Words in a row of types.
 struct TypeRow {
-  std::string_view layers;
+  std::string_view key;    // of config.json
   std::string_view types;  // separated by spaces
 };
-constexpr TypeRow kDecoders[] = {
-    {"n_layer", "gpt2 gptj jais codegen gpt_bigcode bloom"},
+/// Types besides those of model_types.h, by the key that has the number of their layers: parts of larger models.
+constexpr TypeRow kMoreDecoders[] = {
     {"num_hidden_layers",
-     "gpt_neox stablelm opt falcon modernbert-decoder gpt_oss llama llama4_text nanochat apertus arcee afmoe smollm3 "
-     "olmo "
-     "olmo2 olmo3 mobilellm granite cohere cohere2 mistral voxtral_realtime_text starcoder2 qwen2 qwen2_moe qwen2_vl "
-     "qwen2_vl_text qwen2_5_vl_text qwen3_moe qwen3_vl_text qwen3_vl_moe_text phi phi3 phi3_v llava_qwen2 qwen3 "
-     "solar_open "
-     "glm_ocr_text gemma gemma2 vaultgemma gemma3_text gemma3n_text glm helium ernie4_5 hunyuan_v1_dense ministral "
-     "ministral3 youtu deepseek_v3 glm_moe_dsa mistral4 hrm_text"},
-    {"num_transformer_layers", "openelm"},
-    {"num_layers", "gpt_neo exaone"},
-    {"n_layers", "mpt"},
+     "gemma3n_text glm_moe_dsa glm_ocr_text llava_qwen2 phi3_v qwen2_5_vl_text qwen2_vl qwen2_vl_text "
+     "qwen3_vl_moe_text "
+     "qwen3_vl_text voxtral_realtime_text"},
 };
-constexpr TypeRow kSeq2SeqDecoders[] = {
-    {"num_decoder_layers", "t5 mt5 longt5"},
-    {"decoder_layers",
-     "bart mbart marian whisper lite-whisper m2m_100 blenderbot blenderbot-small florence2_language speecht5 trocr"},
-    {"decoder_num_hidden_layers", "moonshine"},
+constexpr TypeRow kMoreSeq2Seq[] = {
+    {"decoder_layers", "florence2_language lite-whisper speecht5 trocr"},
     {"num_hidden_layers", "cohere_asr musicgen_decoder"},
 };
 /// Types whose decoder is described by a part of the configuration.
@@ -117,10 +108,9 @@ constexpr TypeRow kNested[] = {
     {"decoder", "musicgen vision-encoder-decoder"},
     {"language_config", "multi_modality"},
 };
-/// Types with states besides keys and values: the engine has names for them that are not repeated here.
-constexpr std::string_view kHybrid =
-    "lfm2 lfm2_moe lfm2_vl granitemoehybrid falcon_h1 nemotron_h qwen3_next qwen3_5 qwen3_5_moe qwen3_5_text "
-    "qwen3_5_moe_text olmo_hybrid gemma4 gemma4_text deepseek_v4 zaya voxtral_realtime";
+/// The same for types with states besides keys and values: the engine has names for them that are not repeated here.
+constexpr std::string_view kMoreHybrid =
+    "deepseek_v4 gemma4 gemma4_text lfm2_vl olmo_hybrid qwen3_5 qwen3_5_moe voxtral_realtime zaya";
 
 constexpr DataTypeSuffix kDataTypes[] = {
     {"fp32", ""},         {"fp16", "_fp16"}, {"int8", "_int8"},   {"uint8", "_uint8"},
@@ -144,6 +134,14 @@ const TypeRow* row_of(const TypeRow (&rows)[kCount], std::string_view type) {
     if (has_word(row.types, type)) return &row;
   }
   return nullptr;
+}
+
+template <size_t kCount>
+std::optional<std::string_view> key_of(const TypeRow (&rows)[kCount], std::string_view type,
+                                       std::optional<std::string_view> known) {
+  if (known) return known;
+  const TypeRow* row = row_of(rows, type);
+  return row == nullptr ? std::nullopt : std::optional(row->key);
 }
 
 constexpr int64_t kMaxLayers = 10'000;
@@ -174,35 +172,31 @@ CacheNames cache_names(JsonView config) {
   CacheNames cache;
   std::string_view type = config.find("model_type").as_string().value_or("");
   bool is_vision_decoder = type == "vision-encoder-decoder";
-  if (has_word(kHybrid, type)) {
+  if (const TypeRow* row = row_of(kNested, type)) {
+    config = config.find(row->key);
+    type = config.find("model_type").as_string().value_or("");
+  }
+  if (hybrid_type(type) != nullptr || has_word(kMoreHybrid, type)) {
     cache.is_known = true;
     return cache;
   }
-  if (const TypeRow* row = row_of(kNested, type)) {
-    config = config.find(row->layers);
-    type = config.find("model_type").as_string().value_or("");
-    if (has_word(kHybrid, type)) {
-      cache.is_known = true;
-      return cache;
-    }
-  }
-  auto add = [&](int64_t layers, std::initializer_list<std::string_view> roles) {
+  auto add = [&](std::string_view key, std::initializer_list<std::string_view> roles) {
+    int64_t layers = layers_of(config, key);
     for (int64_t layer = 0; layer < layers; ++layer) {
       for (std::string_view role : roles) cache.names.insert(format("past_key_values.{}.{}", layer, role));
     }
     cache.is_known = true;
     cache.is_complete = layers < kMaxLayers;
   };
-  if (const TypeRow* row = row_of(kSeq2SeqDecoders, type)) {
-    add(layers_of(config, row->layers), {"decoder.key", "decoder.value", "encoder.key", "encoder.value"});
+  if (auto decoder = key_of(kMoreSeq2Seq, type, seq2seq_layers_key(type))) {
+    add(*decoder, {"decoder.key", "decoder.value", "encoder.key", "encoder.value"});
     // Which of these it is depends on flags of the model around it.
-    if (is_vision_decoder) add(layers_of(config, row->layers), {"key", "value"});
-  } else if (const TypeRow* decoder = row_of(kDecoders, type)) {
-    bool is_fused = type == "gpt_bigcode" && config.find("multi_query").as_bool().value_or(false);
-    if (is_fused)
-      add(layers_of(config, decoder->layers), {"key_value"});
+    if (is_vision_decoder) add(*decoder, {"key", "value"});
+  } else if (auto layers = key_of(kMoreDecoders, type, decoder_layers_key(type))) {
+    if (type == "gpt_bigcode" && config.find("multi_query").as_bool().value_or(false))
+      add(*layers, {"key_value"});
     else
-      add(layers_of(config, decoder->layers), {"key", "value"});
+      add(*layers, {"key", "value"});
   }
   return cache;
 }
