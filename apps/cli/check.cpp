@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kModule = "argosy.check";
+constexpr std::string_view kPlain = "plain";
 constexpr size_t kShownWrong = 8;
 
 void add(std::vector<std::string>& arguments, const char* flag, const std::string& value) {
@@ -39,30 +40,31 @@ void print_wrong(const CheckReport& report, Terminal& terminal) {
 CheckOutcome run_module_check(std::vector<std::string> arguments, const fs::path& output, const std::string& why,
                               const Environment& environment, Terminal& terminal) {
   arguments.insert(arguments.end(), {"--progress", "json", "-o", output.string()});
-  if (candidate_pythons(environment).empty()) return {CheckOutcome::Kind::kNotRun, "there is no Python to check with"};
+  if (candidate_pythons(environment).empty())
+    return {CheckOutcome::Kind::kNotRun, "there is no Python to check with", ""};
   auto ended = run_module(kModule, arguments, why, environment, terminal);
   if (!ended) {
     terminal.print_error(ended.error());
-    return {CheckOutcome::Kind::kNotRun, "Python cannot be started"};
+    return {CheckOutcome::Kind::kNotRun, "Python cannot be started", ""};
   }
   if (ended->exit_code != kDone && ended->exit_code != kWrong) {
     terminal.log(LogLevel::kWarn,
                  format("{} -m {} ended with {}{}", ended->python, kModule, ended->exit_code, ended->last_lines));
     return {CheckOutcome::Kind::kNotRun,
-            ended->lacks_package() ? "Python lacks argosy, torch or transformers" : "the check itself failed"};
+            ended->lacks_package() ? "Python lacks argosy, torch or transformers" : "the check itself failed", ""};
   }
   auto report = CheckReport::read(output);
   if (!report) {
     terminal.print_error(report.error());
-    return {CheckOutcome::Kind::kNotRun, "the check's result cannot be read"};
+    return {CheckOutcome::Kind::kNotRun, "the check's result cannot be read", ""};
   }
   if (ended->exit_code == kDone && report->ok) {
     terminal.log(LogLevel::kInfo, format("checked {} in {}: {}, differences up to {:.1e}", report->model_class,
                                          report->engine, count_of(report->calls, "call"), report->largest));
-    return {CheckOutcome::Kind::kRight, ""};
+    return {CheckOutcome::Kind::kRight, "", report->engine_missing};
   }
   print_wrong(*report, terminal);
-  return {CheckOutcome::Kind::kWrong, ""};
+  return {CheckOutcome::Kind::kWrong, "", ""};
 }
 
 /// A file for the report, gone at the end.
@@ -89,11 +91,13 @@ struct ReportFile {
 CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, const Backend& backend,
                         const BackendOptions& options, const Environment& environment, Terminal& terminal) {
   CheckOutcome outcome;
-  auto key = twin_check_key(capture, backend.name, join(backend.graph_arguments(options), " "));
-  if (!key) return {CheckOutcome::Kind::kNotRun, "the capture cannot be read"};
+  std::string engine = backend.name == "onnx" && options.onnx.engine != kPlain ? options.onnx.engine : "";
+  auto key = twin_check_key(capture, backend.name, join(backend.graph_arguments(options), " ") + engine);
+  if (!key) return {CheckOutcome::Kind::kNotRun, "the capture cannot be read", ""};
   std::vector<std::string> arguments = {"--twin", request.model.string()};
   add(arguments, "--engine", std::string(backend.name));
   for (const std::string& each : backend.graph_arguments(options)) arguments.push_back("--option=" + each);
+  add(arguments, "--for", engine);
   add(arguments, "--program", own_program());
   add(arguments, "--task", request.task);
   add(arguments, "--shape", request.shape);
@@ -106,7 +110,7 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
   work.make = [&](const fs::path& output) -> Status {
     outcome = run_module_check(arguments, output, format("no check of this capture for {} is remembered", backend.name),
                                environment, terminal);
-    if (outcome.kind == CheckOutcome::Kind::kRight) return {};
+    if (outcome.kind == CheckOutcome::Kind::kRight && outcome.engine_missing.empty()) return {};
     return fail(ErrorCode::kInvalidInput, "not checked");
   };
   work.on_wait = [&] { terminal.print_error("argosy: another process checks the same; waiting for it\n"); };
@@ -114,8 +118,10 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
     terminal.log(LogLevel::kWarn, format("{} is damaged and not used; argosy cache prune removes it", path.string()));
   };
   auto obtained = obtain(CaptureCache(environment.cache), work);
-  if (obtained) return {CheckOutcome::Kind::kRight, ""};
+  if (obtained) return {CheckOutcome::Kind::kRight, "", ""};
   // A check that passed counts even if the cache cannot keep it.
+  if (!outcome.engine_missing.empty())
+    terminal.log(LogLevel::kWarn, format("checked in ONNX Runtime alone: {}", outcome.engine_missing));
   if (outcome.kind == CheckOutcome::Kind::kRight || !outcome.why.empty()) return outcome;
   if (outcome.kind != CheckOutcome::Kind::kWrong) {
     terminal.print_error(obtained.error());

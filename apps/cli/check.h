@@ -15,12 +15,13 @@ namespace argosy::cli {
 struct CheckOutcome {
   enum class Kind : uint8_t { kRight, kWrong, kNotRun };
   Kind kind = Kind::kNotRun;
-  std::string why;  // of kNotRun, in a few words without names of this machine
+  std::string why;             // of kNotRun, in a few words without names of this machine
+  std::string engine_missing;  // of kRight: why a bundle was not also run in its engine; empty: it was, or it has none
 };
 
 /// Whether models of this configuration are exported right, by a small one of the same kind (a twin). A check that
-/// passed is remembered in the cache for the capture, the backend and its options; else `python -m argosy.check` is
-/// started.
+/// passed is remembered in the cache for the capture, the backend and its options, unless the engine that a bundle is
+/// for was not there to run it; else `python -m argosy.check` is started.
 CheckOutcome check_twin(const CaptureRequest& request, const std::filesystem::path& capture, const Backend& backend,
                         const BackendOptions& options, const Environment& environment, Terminal& terminal);
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kFormat = "argosy-check";
 constexpr int64_t kVersion = 1;
+constexpr std::string_view kEngineRow = "engine";  // the row of a bundle whose engine is not there
 constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
 
 std::string text_of(JsonView object, std::string_view key) {
@@ -45,13 +46,14 @@ Result<CheckReport> CheckReport::read(const std::filesystem::path& path) {
   std::optional<bool> ok = root.find("ok").as_bool();
   JsonView rows = root.find("rows");
   if (!ok || !rows.is_array()) return fail(ErrorCode::kCorruptFile, format("{} lacks ok or rows", name));
-  CheckReport report{*ok, text_of(root, "engine"), text_of(root, "model_class"), rows.size(), 0, {}};
+  CheckReport report{*ok, text_of(root, "engine"), text_of(root, "model_class"), rows.size(), 0, {}, ""};
   for (JsonView row : rows.items()) {
     JsonView largest = row.find("abs");
     if (largest.is_valid() && !largest.is_null()) {
       report.largest = std::max(report.largest, largest.as_double().value_or(std::numeric_limits<double>::infinity()));
     }
     if (row.find("ok").as_bool() == false) report.wrong.push_back(line_of(row));
+    if (text_of(row, "call") == kEngineRow && row.find("ok").is_null()) report.engine_missing = text_of(row, "note");
   }
   return report;
 }

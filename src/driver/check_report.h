@@ -16,6 +16,7 @@ struct CheckReport {
   size_t calls = 0;
   double largest = 0;              // difference over all calls, absolute; infinite where one could not be compared
   std::vector<std::string> wrong;  // a line for each call that is wrong
+  std::string engine_missing;      // why a bundle was not run in its engine; empty: it was, or none was asked for
 
   static Result<CheckReport> read(const std::filesystem::path& path);
 };

@@ -52,6 +52,17 @@ TEST(CheckReport, reads_figures_and_what_is_wrong) {
   EXPECT_EQ(failed->wrong, std::vector<std::string>{"decode at 1x1 on 0 (edge): logits is off by inf"});
 }
 
+TEST(CheckReport, tells_of_an_engine_that_is_not_there) {
+  TestFolder folder;
+  constexpr std::string_view kText =
+      R"({"format":"argosy-check","version":1,"ok":true,"rows":[{"component":"bundle","call":"engine","shape":"",)"
+      R"("ok":null,"note":"it is not installed"},{"component":"bundle","call":"tokens","shape":"","ok":null,"note":"x"}]})";
+  auto report = CheckReport::read(write(folder / "x.json", kText));
+  ASSERT_TRUE(report.has_value());
+  EXPECT_EQ(report->engine_missing, "it is not installed");
+  EXPECT_EQ(CheckReport::read(write(folder / "passed.json", kPassed)).value().engine_missing, "");
+}
+
 TEST(CheckReport, rejects_what_is_none) {
   TestFolder folder;
   for (std::string_view text :

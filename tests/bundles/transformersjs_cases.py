@@ -6,12 +6,13 @@ import json
 import subprocess
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from node_modules import node
 from twin_texts import NEW_TOKENS, Text, best_text, never_stops, random_prompts
 
 SCRIPT = Path(__file__).parent / "js" / "run_requests.mjs"
@@ -28,7 +29,12 @@ class Case:
     judge: Callable[[Any], str]
     #: of the reference: "32 tokens, 17 distinct"
     facts: str = ""
-    notes: list[str] = field(default_factory=list)
+    #: tokens of the reference that differ from each other
+    distinct: int = 0
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}: {self.what}"
 
 
 def spec(tensor: torch.Tensor) -> dict[str, Any]:
@@ -57,7 +63,7 @@ def _facts(text: Text) -> str:
     return f"{len(text.tokens)} tokens, {text.distinct} distinct"
 
 
-def decoder(model: Any, name: str) -> Case:
+def decoder(model: Any, name: str, folder: Path | None = None) -> Case:
     vocabulary = model.config.get_text_config().vocab_size
     prompts = random_prompts(vocabulary)
     inputs = {"input_ids": prompts, "attention_mask": torch.ones_like(prompts)}
@@ -66,10 +72,10 @@ def decoder(model: Any, name: str) -> Case:
         "call": "generate", "auto": "AutoModelForCausalLM", "max_new_tokens": NEW_TOKENS,
         "inputs": _specs(input_ids=torch.tensor([text.prompt]), attention_mask=torch.ones(1, len(text.prompt), dtype=torch.int64)),
     }  # fmt: skip
-    return Case(name, "text generation", request, _same_tokens([text.prompt + text.tokens]), _facts(text))
+    return Case(name, "text generation", request, _same_tokens([text.prompt + text.tokens]), _facts(text), text.distinct)
 
 
-def padded_decoder(model: Any, name: str) -> Case:
+def padded_decoder(model: Any, name: str, folder: Path | None = None) -> Case:
     """Three prompts of different lengths, filled up at their left."""
     vocabulary = model.config.get_text_config().vocab_size
     prompts = random_prompts(vocabulary, 3, 9, seed=1)
@@ -87,7 +93,7 @@ def padded_decoder(model: Any, name: str) -> Case:
     return Case(name, "text generation, padded batch of 3", request, _same_tokens(made.tolist()))
 
 
-def seq2seq(model: Any, name: str) -> Case:
+def seq2seq(model: Any, name: str, folder: Path | None = None) -> Case:
     prompts = random_prompts(model.config.vocab_size)
     inputs = {"input_ids": prompts, "attention_mask": torch.ones_like(prompts)}
     text = best_text(model, inputs, prompts, 1)
@@ -97,7 +103,7 @@ def seq2seq(model: Any, name: str) -> Case:
         "inputs": _specs(input_ids=torch.tensor([text.prompt]), attention_mask=torch.ones(1, len(text.prompt), dtype=torch.int64)),
         "options": _nothing_forced(),
     }  # fmt: skip
-    return Case(name, "encoder and decoder", request, _same_tokens([[start, *text.tokens]]), _facts(text))
+    return Case(name, "encoder and decoder", request, _same_tokens([[start, *text.tokens]]), _facts(text), text.distinct)
 
 
 def _nothing_forced() -> dict[str, None]:
@@ -105,7 +111,7 @@ def _nothing_forced() -> dict[str, None]:
             "begin_suppress_tokens": None, "no_repeat_ngram_size": None}  # fmt: skip
 
 
-def whisper(model: Any, name: str) -> Case:
+def whisper(model: Any, name: str, folder: Path | None = None) -> Case:
     config = model.config
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(12, config.num_mel_bins, 2 * config.max_source_positions, generator=generator)
@@ -125,7 +131,7 @@ def whisper(model: Any, name: str) -> Case:
         "options": {**_nothing_forced(), "decoder_input_ids": [start], "is_multilingual": False, "return_timestamps": False},
     }  # fmt: skip
     distinct = len(set(tokens[row, 1:].tolist()))
-    return Case(name, "speech, tokens of features", request, _same_tokens([tokens[row].tolist()]), f"{NEW_TOKENS} tokens, {distinct} distinct")
+    return Case(name, "speech, tokens of features", request, _same_tokens([tokens[row].tolist()]), f"{NEW_TOKENS} tokens, {distinct} distinct", distinct)
 
 
 def picture(path: Path, size: int, seed: int = 0) -> np.ndarray:
@@ -220,16 +226,19 @@ def zero_shot(model: Any, name: str, folder: Path) -> Case:
     return Case(name, "image and texts", request, judge, "3 texts in the same order, scores within 1e-4")
 
 
-def features(model: Any, name: str, folder: Path, texts: list[str]) -> Case:
+SENTENCES = ("The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium, where his team was to play that night.")
+
+
+def features(model: Any, name: str, folder: Path, texts: tuple[str, ...] = SENTENCES) -> Case:
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    batch = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
+    batch = tokenizer(list(texts), padding=True, truncation=True, return_tensors="pt")
     with torch.no_grad():
         hidden = model(**batch).last_hidden_state
     mask = batch["attention_mask"][..., None].float()
     expected = torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=-1)
-    request = {"call": "pipeline", "task": "feature-extraction", "arguments": [texts], "options": {"pooling": "mean", "normalize": True}}
+    request = {"call": "pipeline", "task": "feature-extraction", "arguments": [list(texts)], "options": {"pooling": "mean", "normalize": True}}
 
     def judge(answer: dict[str, Any]) -> str:
         found = torch.tensor(answer["data"]).reshape(answer["dims"])
@@ -286,17 +295,17 @@ def image_text(model: Any, name: str, folder: Path) -> Case:
         "inputs": _specs(input_ids=torch.tensor([text.prompt]), attention_mask=torch.ones(1, len(text.prompt), dtype=torch.int64), pixel_values=pixels),
         "masks": {name: list(mask.shape) for name, mask in extra.items()},
     }  # fmt: skip
-    return Case(name, "text with a picture", request, _same_tokens([text.prompt + text.tokens]), _facts(text))
+    return Case(name, "text with a picture", request, _same_tokens([text.prompt + text.tokens]), _facts(text), text.distinct)
 
 
 def run_cases(package: Path, models: Path, cases: list[Case], scratch: Path, timeout: float = 600) -> dict[str, str]:
     """What is wrong with each case, by its name and kind; empty strings for what is right. Each case's bundle is the
     folder of its name in `models`."""
     job = {"package": str(package), "models": str(models) + "/",
-           "requests": [{"name": f"{case.name}: {case.what}", "model": case.name, **case.request} for case in cases]}  # fmt: skip
+           "requests": [{"name": case.key, "model": case.name, **case.request} for case in cases]}  # fmt: skip
     file = scratch / "requests.json"
     file.write_text(json.dumps(job))
-    done = subprocess.run(["node", str(SCRIPT), str(file)], capture_output=True, text=True, timeout=timeout, check=False)
+    done = subprocess.run([node() or "node", str(SCRIPT), str(file)], capture_output=True, text=True, timeout=timeout, check=False)
     answers = {}
     for line in done.stdout.splitlines():
         if line.startswith("{"):
@@ -304,13 +313,13 @@ def run_cases(package: Path, models: Path, cases: list[Case], scratch: Path, tim
             answers[answer["name"]] = answer
     verdicts = {}
     for case in cases:
-        answer = answers.get(f"{case.name}: {case.what}")
+        answer = answers.get(case.key)
         if answer is None:
-            verdicts[f"{case.name}: {case.what}"] = f"no answer: {done.stderr[-800:]}"
+            verdicts[case.key] = f"no answer: {done.stderr[-800:]}"
         elif "error" in answer:
-            verdicts[f"{case.name}: {case.what}"] = answer["error"]
+            verdicts[case.key] = answer["error"]
         else:
-            verdicts[f"{case.name}: {case.what}"] = case.judge(answer["result"])
+            verdicts[case.key] = case.judge(answer["result"])
     return verdicts
 
 

@@ -7,6 +7,7 @@ without near ties is taken.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,3 +63,16 @@ def best_text(model: Any, inputs: dict[str, torch.Tensor], prompts: torch.Tensor
     if not texts:
         raise AssertionError("all texts have near ties")
     return max(texts, key=lambda text: text.distinct)
+
+
+def with_varied_text(model: Any, distinct: Callable[[Any], int], wanted: int = 8) -> Any:
+    """The model, or one with larger weights where its text has too few different tokens: random weights are small, and
+    then a model says what its last token says, whatever came before."""
+    for _ in range(4):
+        if distinct(model) >= wanted:
+            break
+        with torch.no_grad():
+            for name, weight in model.named_parameters():
+                if weight.dim() >= 2 and "embed" not in name and "shared" not in name:
+                    weight.mul_(1.7)
+    return model

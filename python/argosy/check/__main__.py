@@ -29,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
                         help="instead of calls, N greedy tokens of a bundle in its own engine")  # fmt: skip
     parser.add_argument("--twin", type=Path, help="folder of a model; only config.json is read")
     parser.add_argument("--engine", default=None, help="pt2; by default what the file's name says")
+    parser.add_argument("--for", dest="bundle_engine", default="", help="also run the twin in this engine, as a bundle for it")
     parser.add_argument("--program", default="argosy", help="the argosy program that exports the twin")
     parser.add_argument("--task", help="of the twin, as export was given it")
     parser.add_argument("--shape", help="likewise")
@@ -69,16 +70,18 @@ def run(options: argparse.Namespace) -> int:
     report("loading torch and transformers")
     from transformers.utils import logging
 
+    from ..run.bundles import is_for_an_engine
     from .checks import TwinRequest, check_bundle, check_export, check_twin
     from .rows import table_text
 
     logging.disable_progress_bar()
     if options.twin is not None:
         request = TwinRequest(options.twin, options.engine or "pt2", options.task, options.shape, options.prefill,
-                              options.dtype, options.trust_remote_code, tuple(options.option), options.program)  # fmt: skip
+                              options.dtype, options.trust_remote_code, tuple(options.option), options.program,
+                              options.bundle_engine)  # fmt: skip
         checked = check_twin(request, report)
-    elif options.tokens:
-        checked = check_bundle(options.export, options.against, count=options.tokens,
+    elif options.tokens or is_for_an_engine(options.export):
+        checked = check_bundle(options.export, options.against, count=options.tokens or 32,
                                trust_remote_code=options.trust_remote_code, report=report)  # fmt: skip
     else:
         checked = check_export(options.export, options.against, engine=options.engine,

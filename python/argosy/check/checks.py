@@ -86,6 +86,8 @@ class TwinRequest:
     options: tuple[str, ...] = ()
     #: the command-line program that exports the twin
     program: str = "argosy"
+    #: what the export is a bundle for; "": for none
+    bundle_engine: str = ""
 
 
 def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Checked:
@@ -109,6 +111,8 @@ def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Chec
         folder = Path(name)
         _save(session.twin, folder / "twin", request)
         _check_twin_in("float32", session, folder, request, checked, report)
+        if request.bundle_engine:
+            checked.rows += _check_twin_bundle(session, folder, request, report)
         if asked != "float32":
             set_dtype(session.config, asked)
             session.traced.clear()
@@ -150,6 +154,29 @@ def _check_twin_in(
     for call in calls:
         call.origin = f"edge, {dtype}"
     _run(checked, export, calls, [], export.engine.tolerance(dtype))
+
+
+def _check_twin_bundle(session: Session, folder: Path, request: TwinRequest, report: Report) -> list[Row]:
+    """Greedy tokens of the twin in the engine that the export is for; a row that says so if that is not there."""
+    from ..capture.twin import save
+    from ..run.bundles import open_bundle
+    from ..run.runners import RUNNERS, BundleProcess, EngineMissing, RunError
+    from .tokens import NEW_TOKENS, expected_runs, run_bundle
+
+    runner = RUNNERS.get(request.bundle_engine)
+    if runner is None or not session.twin.can_generate():
+        return []
+    report(f"running the twin in {runner.title}")
+    save(session.twin, folder / "twin")
+    _export(request, folder, "float32", folder / "bundle", ("--for", request.bundle_engine))
+    expected = expected_runs(session.twin, None, NEW_TOKENS, batches=False, own_settings=runner.own_settings)
+    try:
+        with BundleProcess(open_bundle(folder / "bundle")) as process:
+            return [run_bundle(process, each, NEW_TOKENS, ENGINES["onnx"].twin_tolerance) for each in expected]
+    except EngineMissing as error:
+        return [Row("bundle", "engine", "", None, note=str(error))]
+    except RunError as error:
+        return [Row("bundle", "open", "", False, note=str(error))]
 
 
 def _dtype_name(config: Any) -> str:
@@ -296,10 +323,10 @@ def _save(twin: torch.nn.Module, folder: Path, request: TwinRequest) -> None:
             shutil.copy(file, folder)
 
 
-def _export(request: TwinRequest, folder: Path, dtype: str, output: Path) -> None:
+def _export(request: TwinRequest, folder: Path, dtype: str, output: Path, more: tuple[str, ...] = ()) -> None:
     program = shutil.which(request.program) or request.program
     command = [program, "export", request.engine, "--check", "off", "--model", str(folder / "twin"), "--dtype", dtype,
-               "--capture", str(folder / "twin.capture"), "--plan", str(folder / "plan.json"), "-o", str(output), *request.options]  # fmt: skip
+               "--capture", str(folder / "twin.capture"), "--plan", str(folder / "plan.json"), "-o", str(output), *request.options, *more]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except OSError as error:

@@ -46,7 +46,8 @@ def render(document: dict[str, Any]) -> str:
         "Each family stands for its default configuration, shrunk to a twin with random weights, exported by `argosy export onnx"
         " --for ENGINE` and opened by the engine in a process that has neither torch nor transformers nor argosy. *ok*: 32 greedy"
         " tokens are those of eager `generate` for three prompts one by one, and for the three as a padded batch. Eight prompts of"
-        " random tokens are tried in turn and the first three are taken whose continuation has at least 8 distinct tokens of 32."
+        " random tokens are tried in turn and the first three are taken whose continuation has at least 8 distinct tokens of 32;"
+        " where there are none, the layers' matrices of the twin are doubled before it is exported, up to 16 times (*scale*)."
         " A token that differs is a mistake unless eager's two best logits are within 2e-4 of their size there; where that"
         " was so, the note says it. *refused*: with the message of our exporter, or of the engine.",
     ]
@@ -58,7 +59,7 @@ def render(document: dict[str, Any]) -> str:
         lines += ["", f"## {engine}", "", f"With {versions}: {len(rows)} architectures, {counts}.", ""]
         if engine in _BATCHES:
             lines += [_BATCHES[engine], ""]
-        lines += table(("family", "class", "status", "three prompts", "batch of 3", "distinct", "CPU s"), map(_cells, rows))
+        lines += table(("family", "class", "status", "three prompts", "batch of 3", "distinct", "scale", "CPU s"), map(_cells, rows))
         notes = [
             f"- **{row['family']}** ({row['status']}): {' '.join(str(row['reason']).split()).replace('|', '/')}"
             for row in rows
@@ -70,7 +71,7 @@ def render(document: dict[str, Any]) -> str:
 
 def _cells(row: dict[str, Any]) -> list[Any]:
     return [row["family"], row.get("class", ""), row["status"], _tokens(row.get("single")), _tokens(row.get("batch")),
-            row.get("distinct", ""), row.get("cpu_seconds", "")]  # fmt: skip
+            row.get("distinct", ""), row.get("scale", ""), row.get("cpu_seconds", "")]  # fmt: skip
 
 
 def _tokens(found: dict[str, Any] | None) -> str:

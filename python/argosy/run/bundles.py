@@ -55,6 +55,11 @@ def open_bundle(folder: str | Path) -> Bundle:
     return Bundle(folder, engine, manifest)
 
 
+def is_for_an_engine(path: Path) -> bool:
+    """Whether this is a bundle whose graphs are as an engine wants them, not as components are."""
+    return path.is_dir() and read_json(path / "bundle.json").get("engine", "plain") != "plain"
+
+
 def detect_engine(folder: Path) -> str:
     """By the files of a folder that has no manifest; "" if nothing is known of it."""
     if (folder / "genai_config.json").is_file():

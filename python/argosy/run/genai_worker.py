@@ -53,9 +53,11 @@ class Session:
         padded = [row + [pad] * (longest - len(row)) for row in rows]
         generator = self.generator(len(rows), longest + count)
         generator.append_tokens(numpy.array(padded, numpy.int32))
+        steps = []
         while not generator.is_done():
             generator.generate_next_token()
-        return [self.up_to_end(generator.get_sequence(i).tolist()[longest:]) for i in range(len(rows))]
+            steps.append(generator.get_next_tokens().tolist())  # a sequence alone lacks the token that ends it
+        return [self.up_to_end([step[i] for step in steps]) for i in range(len(rows))]
 
     def up_to_end(self, tokens: list[int]) -> list[int]:
         for i, token in enumerate(tokens):

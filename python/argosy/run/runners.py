@@ -41,7 +41,7 @@ class Runner:
             return [sys.executable, script, self.name, str(folder)]
         node = shutil.which("node")
         if node is None:
-            raise ExportError(f"there is no node to run {self.title} with", code="not-found", hint=self.install)
+            raise EngineMissing(f"{self.title} is not there (no node): {self.install}")
         return [node, script, str(folder)]
 
 
