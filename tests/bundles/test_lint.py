@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 from pathlib import Path
 
@@ -99,3 +100,59 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert lint()[0] == 2
     assert lint(tmp_path, "--for", "nobody")[0] == 2
     assert lint(tmp_path)[0] == 3
+
+
+def damage(data: bytes, chance: random.Random) -> bytes:
+    """Cut, or with bytes changed, doubled or taken out."""
+    if chance.random() < 0.2:
+        return data[: chance.randrange(len(data))]
+    for _ in range(chance.randrange(1, 6)):
+        at = chance.randrange(len(data))
+        piece = chance.choice([bytes([chance.randrange(256)]), b"", data[at : at + 20] * 2, b"\xff" * 9, b"9" * 25])
+        data = data[:at] + piece + data[at + chance.randrange(1, 4) :]
+    return data
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_damaged_files_never_crash(name: str, tmp_path: Path) -> None:
+    chance = random.Random(name)
+    MAKERS[name](tmp_path)
+    files = sorted(file for file in tmp_path.rglob("*") if file.suffix in (".onnx", ".json"))
+    for _ in range(15):
+        file = chance.choice(files)
+        whole = file.read_bytes()
+        file.write_bytes(damage(whole, chance))
+        code, out, error = lint(tmp_path, "--json")
+        assert code in (0, 3), (file, error)
+        json.loads(out)
+        file.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    "content", [b"[" * 1_000_000, b'{"a":' * 1_000_000, b"[1," * 3_000_000, b'"' + b"\\u0000" * 100_000]
+)
+def test_large_and_deep_json_is_only_a_finding(content: bytes, tmp_path: Path) -> None:
+    MAKERS["genai"](tmp_path)
+    for file in ("tokenizer.json", "config.json"):
+        (tmp_path / file).write_bytes(content)
+    _, found = findings(tmp_path)
+    assert {each["file"] for each in found if each["rule"] == "json-unreadable"} == {"config.json", "tokenizer.json"}
+
+
+def test_files_beyond_the_limit_are_not_read(tmp_path: Path) -> None:
+    MAKERS["genai"](tmp_path)
+    with (tmp_path / "tokenizer.json").open("wb") as file:
+        file.truncate(1 << 40)
+    _, found = findings(tmp_path)
+    assert any(each["rule"] == "json-unreadable" and each["file"] == "tokenizer.json" for each in found)
+
+
+def test_pipes_and_endless_devices_are_not_read(tmp_path: Path) -> None:
+    MAKERS["genai"](tmp_path)
+    for name, target in (("more.onnx", "/dev/zero"), ("chat_template.json", "/dev/stdin")):
+        (tmp_path / name).symlink_to(target)
+    os.mkfifo(tmp_path / "pipe.onnx")
+    (tmp_path / "config.json").unlink()
+    os.mkfifo(tmp_path / "config.json")
+    _, found = findings(tmp_path, "--for", "genai")
+    assert {each["file"] for each in found if each["rule"] == "graph-unreadable"} == {"more.onnx", "pipe.onnx"}
