@@ -27,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--calls", default="edge,observed,greedy", help="which ones (default: all three)")
     parser.add_argument("--tokens", type=int, default=0, metavar="N",
                         help="instead of calls, N greedy tokens of a bundle in its own engine")  # fmt: skip
+    parser.add_argument("--engine-python", help="with --tokens: the Python of an engine that has its own environment")
     parser.add_argument("--twin", type=Path, help="folder of a model; only config.json is read")
     parser.add_argument("--engine", default=None, help="pt2; by default what the file's name says")
     parser.add_argument("--for", dest="bundle_engine", default="", help="also run the twin in this engine, as a bundle for it")
@@ -82,7 +83,8 @@ def run(options: argparse.Namespace) -> int:
         checked = check_twin(request, report)
     elif options.tokens or is_for_an_engine(options.export):
         checked = check_bundle(options.export, options.against, count=options.tokens or 32,
-                               trust_remote_code=options.trust_remote_code, report=report)  # fmt: skip
+                               trust_remote_code=options.trust_remote_code, engine_python=options.engine_python,
+                               report=report)  # fmt: skip
     else:
         checked = check_export(options.export, options.against, engine=options.engine,
                                calls=tuple(options.calls.split(",")), trust_remote_code=options.trust_remote_code,

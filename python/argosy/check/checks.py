@@ -228,8 +228,9 @@ def check_export(
 
 
 def check_bundle(
-    path: Path, against: Path, *, count: int = 32, trust_remote_code: bool = False, report: Report = lambda text: None
-) -> Checked:
+    path: Path, against: Path, *, count: int = 32, trust_remote_code: bool = False, engine_python: str | None = None,
+    report: Report = lambda text: None,
+) -> Checked:  # fmt: skip
     """Compares a bundle's greedy tokens, in its engine, with those of the checkpoint in ``against``."""
     from ..capture.configuration import load_config
     from ..capture.twin import model_class
@@ -258,7 +259,7 @@ def check_bundle(
     gc.collect()
     report(f"running the bundle in {runner.title}")
     try:
-        with BundleProcess(bundle) as process:
+        with BundleProcess(bundle, engine_python) as process:
             if (row := tokenizer_row(process, against)) is not None:
                 checked.rows.append(row)
             checked.rows += [run_bundle(process, each, count, tolerance) for each in expected]

@@ -22,10 +22,8 @@ _PAD_AT_END = ("genai",)
 _WIDE = 64
 #: Names of tools: this and an engine.
 PREFIX = "bundle-"
-#: Kinds that generate text; the rest is none of an engine's that does nothing else.
+#: Kinds that go on from text. Models that see and hear are compared by argosy.coverage.media.
 _KINDS = {"genai": ("causal LM",), "optimum": ("causal LM", "seq2seq"), "transformersjs": ("causal LM", "seq2seq")}
-_MORE = {"genai": ("whisper", "llava", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "paligemma", "idefics3", "smolvlm", "internvl",
-                   "llava_next", "llava_onevision", "got_ocr2", "mllama", "phi4_multimodal", "qwen3_5")}  # fmt: skip
 #: Causal LMs besides those of the list of popular families.
 _OTHERS = ("helium", "arcee", "apertus", "seed_oss", "olmo3", "ministral", "exaone_moe", "dots1", "bitnet", "granitemoeshared",
            "granitemoehybrid", "hunyuan_v1_moe", "ernie4_5_moe", "persimmon", "biogpt", "xglm", "gpt_neox_japanese", "mpt",
@@ -38,7 +36,7 @@ def bundle_families(engine: str, only: str = "") -> list[Family]:
     from transformers import CONFIG_MAPPING
 
     known = read_families()
-    chosen = [each for each in known if each.kind in _KINDS.get(engine, ()) or each.name in _MORE.get(engine, ())]
+    chosen = [each for each in known if each.kind in _KINDS.get(engine, ())]
     chosen += [Family(name, name, "causal LM") for name in _OTHERS if name in CONFIG_MAPPING]
     if not only:
         return chosen

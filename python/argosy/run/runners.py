@@ -35,10 +35,10 @@ class Runner:
     own_settings: bool = False
     is_node: bool = False
 
-    def command(self, folder: Path) -> list[str]:
+    def command(self, folder: Path, python: str | None = None) -> list[str]:
         script = str(_HERE / self.script)
         if not self.is_node:
-            return [sys.executable, script, self.name, str(folder)]
+            return [python or sys.executable, script, self.name, str(folder)]
         node = shutil.which("node")
         if node is None:
             raise EngineMissing(f"{self.title} is not there (no node): {self.install}")
@@ -79,11 +79,12 @@ class EngineMissing(RunError):
 
 
 class BundleProcess:
-    """A bundle, opened by its engine in a process of its own. To be used in a with block."""
+    """A bundle, opened by its engine in a process of its own. To be used in a with block. ``python``: the interpreter of an
+    engine that has an environment of its own."""
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, python: str | None = None) -> None:
         self.runner = find_runner(bundle)
-        command = self.runner.command(bundle.folder.absolute())
+        command = self.runner.command(bundle.folder.absolute(), python)
         self._errors = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
                                          text=True, encoding="utf-8")  # fmt: skip
