@@ -174,7 +174,7 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
   std::vector<std::string> engine_names;
   for (const engines::Engine& engine : engines::all_engines()) engine_names.emplace_back(engine.name);
   command
-      ->add_option("--for", onnx.engine,
+      ->add_option("--for,--engine", onnx.engine,
                    format("What the folder is for: {} (default: plain)", join(engine_names, ", ")))
       ->check(CLI::IsMember(engine_names).description(""));
 }

@@ -52,11 +52,13 @@ def save_twins(folder: Path, *model_types: str) -> Path:
     return folder
 
 
-def llama_inputs(config, tokens: torch.Tensor, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
-    """A call of `decode` without a past."""
+def llama_inputs(
+    config, tokens: torch.Tensor, dtype: torch.dtype = torch.float32, state: str = "past_key_values_{}_{}"
+) -> dict[str, torch.Tensor]:
+    """A call of `decode` without a past; `state` is how its states are called."""
     batch, length = tokens.shape
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     past = torch.zeros(batch, config.num_key_value_heads, 0, head, dtype=dtype)
     positions = torch.arange(length).expand(batch, length)
-    states = {f"past_key_values_{i}_{part}": past for i in range(config.num_hidden_layers) for part in ("key", "value")}
+    states = {state.format(i, part): past for i in range(config.num_hidden_layers) for part in ("key", "value")}
     return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "position_ids": positions, **states}

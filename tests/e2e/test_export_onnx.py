@@ -56,10 +56,12 @@ def expect_llama(model: Path, source: Path | None = None, tolerance: float = 1e-
     """The exported decode agrees with the eager twin, or with the checkpoint in ``source``."""
     from transformers import AutoModelForCausalLM
 
-    eager = twin("llama") if source is None else AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32).eval()
+    eager = (
+        twin("llama") if source is None else AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32).eval()
+    )
     tokens = some_tokens(eager.config.vocab_size)
     dtype = {1: torch.float32, 10: torch.float16}[first_float_input(model)]
-    found = run(model, llama_inputs(eager.config, tokens, dtype))["logits"].astype(np.float32)
+    found = run(model, llama_inputs(eager.config, tokens, dtype, "past_key_values.{}.{}"))["logits"].astype(np.float32)
     with torch.no_grad():
         expected = eager(tokens).logits.numpy()
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * max(1.0, float(np.abs(expected).max())))
@@ -249,7 +251,9 @@ def test_same_input_gives_the_same_bytes(exporter: Exporter, small: Path, tmp_pa
     assert len(hashes) == 1
 
 
-def test_a_capture_alone_becomes_a_model_with_its_weights_as_inputs(exporter: Exporter, twins: Path, tmp_path: Path) -> None:
+def test_a_capture_alone_becomes_a_model_with_its_weights_as_inputs(
+    exporter: Exporter, twins: Path, tmp_path: Path
+) -> None:
     exporter.run("capture", "--model", twins / "llama", "-o", tmp_path / "llama.capture")
     exporter.run("opt", tmp_path / "llama.capture", "-o", tmp_path / "llama.onnx")
     loaded = onnx.load(tmp_path / "llama.onnx")
