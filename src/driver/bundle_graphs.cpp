@@ -45,6 +45,10 @@ class Editor {
     return onnx::compute_patch_positions(model_, edit.grid, {edit.merge_size, edit.window});
   }
 
+  Status operator()(const engines::PostponeOutput& edit) {
+    return onnx::postpone_output(model_, edit.output, edit.last);
+  }
+
  private:
   onnx::Model& model_;
   const ComponentModels& components_;

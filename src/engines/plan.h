@@ -84,9 +84,15 @@ struct DropFeatures {
   std::vector<std::string> inputs;
 };
 
-using Edit = std::variant<RenameInput, RenameOutput, DropOutput, WidenState, DropInput, ComputeTokenTypes, GroupRows,
-                          AcceptGroupedRows, ComputePatchPositions, RenameDim, OrderInputs, CastInput, AcceptEmptyState,
-                          ComputeCrossStates, DropFeatures>;
+/// An output of fixed sizes but for the first dim, which an engine may let share memory with the input that it follows:
+/// it is written when `last`, another output, is known, when nothing reads that input any more.
+struct PostponeOutput {
+  std::string output, last;
+};
+
+using Edit = std::variant<RenameInput, RenameOutput, DropOutput, WidenState, PostponeOutput, DropInput,
+                          ComputeTokenTypes, GroupRows, AcceptGroupedRows, ComputePatchPositions, RenameDim,
+                          OrderInputs, CastInput, AcceptEmptyState, ComputeCrossStates, DropFeatures>;
 
 /// One graph of a bundle.
 struct GraphPlan {

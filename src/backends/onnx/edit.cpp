@@ -115,4 +115,29 @@ Status widen_state(Model& model, std::string_view input, std::string_view output
   return {};
 }
 
+Status postpone_output(Model& model, std::string_view output, std::string_view last) {
+  Ref out = find_output(model, output), other = find_output(model, last);
+  if (!out.is_valid()) return fail(no_such_port(model, "output", output));
+  if (!other.is_valid()) return fail(no_such_port(model, "output", last));
+  std::vector<int64_t> sizes;
+  for (const Dim& dim : model[out].shape.value_or(std::vector<Dim>())) {
+    const int64_t* size = std::get_if<int64_t>(&dim);
+    if (size != nullptr) sizes.push_back(*size);
+  }
+  if (!model[out].shape || sizes.size() + 1 != model[out].shape->size()) {
+    return fail(ErrorCode::kInvalidInput,
+                format("the output {} cannot be postponed: more than one of its sizes varies", quoted(output)));
+  }
+  // A copy that waits for a size of the other output. Engines cannot know that the size is the same all the time.
+  Ref postponed = split_output(model, out);
+  Ref batch = add_value(model, {"", DType::kI64, {{Dim(int64_t{1})}}});
+  Ref shape = add_value(model, {"", DType::kI64, {{Dim(static_cast<int64_t>(sizes.size() + 1))}}});
+  Ref rest = add_ints(model, sizes);
+  std::vector<Node>& nodes = model.graphs[0].nodes;
+  nodes.push_back({"Shape", "", {other}, {batch}, {{"start", int64_t{0}}, {"end", int64_t{1}}}});
+  nodes.push_back({"Concat", "", {batch, rest}, {shape}, {{"axis", int64_t{0}}}});
+  nodes.push_back({"Reshape", "", {out, shape}, {postponed}});
+  return {};
+}
+
 }  // namespace argosy::onnx

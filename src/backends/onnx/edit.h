@@ -22,6 +22,10 @@ Status drop_output(Model& model, std::string_view name);
 /// filled up with zeros.
 Status widen_state(Model& model, std::string_view input, std::string_view output, int64_t size);
 
+/// Writes an output of fixed sizes but for the first dim only when `last`, another output with the same first dim, is
+/// known: for engines that let a state's input and output share memory.
+Status postpone_output(Model& model, std::string_view output, std::string_view last);
+
 // ---- for edits in other files
 
 /// Invalid if there is none of that name.

@@ -62,5 +62,15 @@ TEST(Edit, widens_a_state_for_callers) {
   EXPECT_FALSE(widen_state(model, "past", "present", 2));
 }
 
+TEST(Edit, postpones_an_output_until_another_is_known) {
+  Model model = growing();
+  ASSERT_FALSE(postpone_output(model, "present", "y"));  // two sizes vary
+  model[find_output(model, "present")].shape = std::vector<Dim>{"batch", int64_t{3}, int64_t{4}};
+  ASSERT_TRUE(postpone_output(model, "present", "y"));
+  EXPECT_EQ(ops(model), (std::vector<std::string>{"Concat", "Neg", "Abs", "Shape", "Concat", "Reshape"}));
+  EXPECT_EQ(model.graphs[0].nodes.back().outputs[0], find_output(model, "present"));
+  EXPECT_EQ(model.graphs[0].nodes[3].inputs[0], find_output(model, "y"));
+}
+
 }  // namespace
 }  // namespace argosy::onnx

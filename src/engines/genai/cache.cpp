@@ -10,20 +10,21 @@
 namespace argosy::engines::genai {
 namespace {
 
-/// "past_key_values.3.key" as (3, "key").
+/// "past_key_values.3.key" as (3, "key"), "past_key_values.3.conv_states.0" as (3, "conv_states").
 struct StateName {
   int64_t layer = 0;
   std::string_view part;
 };
 
 std::optional<StateName> state_name(std::string_view name) {
-  size_t first = name.find('.'), last = name.rfind('.');
-  if (first == std::string_view::npos || first == last) return std::nullopt;
+  size_t first = name.find('.'), second = name.find('.', first + 1);
+  if (first == std::string_view::npos || second == std::string_view::npos) return std::nullopt;
   StateName result;
-  std::string_view digits = name.substr(first + 1, last - first - 1);
+  std::string_view digits = name.substr(first + 1, second - first - 1);
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result.layer);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  result.part = name.substr(last + 1);
+  result.part = name.substr(second + 1);
+  if (result.part.ends_with(".0")) result.part.remove_suffix(2);  // the only one of its kind, or there is another too
   return result;
 }
 
@@ -76,6 +77,31 @@ Status add_convolution(const ComponentInterface& decoder, int64_t number, const 
   return {};
 }
 
+/// The engine lets input and output of these share memory.
+Status add_recurrent_states(const ComponentInterface& decoder, int64_t number, const Layer& layer, Cache& cache) {
+  constexpr std::pair<std::string_view, std::string_view> kParts[] = {{"conv_states", "conv_state"},
+                                                                      {"recurrent_states", "recurrent_state"}};
+  for (const auto& [ours, theirs] : kParts) {
+    const State& state = *layer.find(ours)->second;
+    const Port* port = decoder.input(state.input);
+    if (port == nullptr) return refused(format("layer {} has no input for its states", number));
+    for (size_t i = 1; i < port->dims.size(); ++i) {
+      if (!port->size(static_cast<int>(i)))
+        return refused(format("{} is {}, and only batches may vary", state.input, shape_text(*port)));
+    }
+    cache.edits.emplace_back(PostponeOutput{state.output, "logits"});
+    cache.edits.emplace_back(RenameInput{state.input, format("past_key_values.{}.{}", number, theirs)});
+    cache.edits.emplace_back(RenameOutput{state.output, format("present.{}.{}", number, theirs)});
+  }
+  cache.recurrent_layers.push_back(number);
+  return {};
+}
+
+/// Whether a layer's states are just these.
+bool has_just(const Layer& layer, std::initializer_list<std::string_view> parts) {
+  return layer.size() == parts.size() && std::ranges::all_of(parts, [&](auto part) { return layer.contains(part); });
+}
+
 }  // namespace
 
 Result<Cache> read_cache(const ComponentInterface& decoder) {
@@ -87,17 +113,22 @@ Result<Cache> read_cache(const ComponentInterface& decoder) {
   }
   Cache cache;
   for (const auto& [number, layer] : layers) {
-    if (layer.size() == 2 && layer.contains("key") && layer.contains("value")) {
-      ARGOSY_TRY_STATUS(add_keys_and_values(decoder, number, layer, cache));
-    } else if (layer.size() == 1 && layer.begin()->first.starts_with("conv")) {
+    bool has_keys = layer.contains("key") && layer.contains("value");
+    bool has_recurrent = layer.contains("conv_states") && layer.contains("recurrent_states");
+    if (has_just(layer, {"conv_states"})) {
       ARGOSY_TRY_STATUS(add_convolution(decoder, number, *layer.begin()->second, cache));
+    } else if (layer.size() == (has_keys ? 2U : 0U) + (has_recurrent ? 2U : 0U)) {
+      if (has_keys) ARGOSY_TRY_STATUS(add_keys_and_values(decoder, number, layer, cache));
+      if (has_recurrent) ARGOSY_TRY_STATUS(add_recurrent_states(decoder, number, layer, cache));
     } else {
       std::vector<std::string> parts;
       for (const auto& [part, state] : layer) parts.push_back(part);
       return refused(format("layer {} has {}", number, join(parts, ", ")));
     }
   }
-  if (cache.key_value_layers.empty()) return refused("it has no keys and values");
+  if (!cache.conv_layers.empty() && (cache.key_value_layers.empty() || !cache.recurrent_layers.empty()))
+    return refused("it has layers with a convolution state alone, and not all others have keys and values");
+  if (layers.empty()) return refused("it has none");
   return cache;
 }
 

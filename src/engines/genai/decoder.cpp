@@ -31,6 +31,7 @@ bool is_state(const ComponentInterface& component, std::string_view input) {
 
 void add_numbers(const SourceModel& model, const Cache& cache, Section& section) {
   auto layers = static_cast<int64_t>(cache.key_value_layers.size() + cache.conv_layers.size());
+  if (cache.key_value_layers.empty()) layers = static_cast<int64_t>(cache.recurrent_layers.size());
   section.numbers.emplace_back("head_size", cache.head_size);
   if (auto size = model.text_number({"hidden_size", "n_embd", "d_model", "model_dim"}))
     section.numbers.emplace_back("hidden_size", *size);

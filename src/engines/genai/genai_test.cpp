@@ -103,10 +103,6 @@ TEST(Genai, tells_layers_of_convolutions_from_those_of_attention) {
   Planned planned = plan(manifest({{"0.conv_states.0", R"(["batch", 16, 3])"},
                                    {"1.key", R"(["batch", 2, "past", 8])"},
                                    {"1.value", R"(["batch", 2, "past", 8])"}}));
-  ASSERT_NE(planned.error, "");  // a state of a state: of no kind that is known
-  planned = plan(manifest({{"0.conv_states", R"(["batch", 16, 3])"},
-                           {"1.key", R"(["batch", 2, "past", 8])"},
-                           {"1.value", R"(["batch", 2, "past", 8])"}}));
   ASSERT_EQ(planned.error, "");
   JsonView decoder = planned.config.root().find("model").find("decoder");
   EXPECT_EQ(planned.config.root().find("model").find("type").as_string(), "lfm2");
@@ -114,12 +110,23 @@ TEST(Genai, tells_layers_of_convolutions_from_those_of_attention) {
   EXPECT_EQ(decoder.find("conv_cache_size").as_integer(), 3);
 }
 
+TEST(Genai, postpones_states_that_share_memory) {
+  Planned planned =
+      plan(manifest({{"0.conv_states.0", R"(["batch", 16, 3])"}, {"0.recurrent_states.0", R"(["batch", 4, 16, 8])"}}));
+  ASSERT_EQ(planned.error, "");
+  EXPECT_EQ(planned.config.root().find("model").find("type").as_string(), "decoder");
+  const std::vector<Edit>& edits = planned.plan.graphs[0].edits;
+  ASSERT_EQ(edits.size(), 6u);
+  EXPECT_EQ(std::get<PostponeOutput>(edits[3]).output, "present.0.recurrent_states.0");
+  EXPECT_EQ(std::get<RenameInput>(edits[4]).to, "past_key_values.0.recurrent_state");
+}
+
 TEST(Genai, refuses_caches_that_the_engine_cannot_carry) {
-  EXPECT_NE(plan(manifest({})).error.find("no keys and values"), std::string::npos);
+  EXPECT_NE(plan(manifest({})).error.find("it has none"), std::string::npos);
   Planned planned = plan(manifest({{"0.key", R"(["batch", "past", 8])"}, {"0.value", R"(["batch", "past", 8])"}}));
   EXPECT_NE(planned.error.find("[batch, past, 8], not [batch, heads, past, size]"), std::string::npos) << planned.error;
-  planned = plan(manifest({{"0.conv_states", R"(["batch", 16, 3])"}, {"0.ssm_states", R"(["batch", 16, 3])"}}));
-  EXPECT_NE(planned.error.find("layer 0 has conv_states, ssm_states"), std::string::npos) << planned.error;
+  planned = plan(manifest({{"0.conv_states.0", R"(["batch", 16, 3])"}, {"0.conv_states.1", R"(["batch", 16, 3])"}}));
+  EXPECT_NE(planned.error.find("layer 0 has conv_states, conv_states.1"), std::string::npos) << planned.error;
   planned =
       plan(manifest(kTwoLayers, R"(, {"name": "mm_token_type_ids", "dtype": "i64", "dims": ["batch", "sequence"]})"));
   EXPECT_NE(planned.error.find("mm_token_type_ids"), std::string::npos) << planned.error;
