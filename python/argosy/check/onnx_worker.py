@@ -59,7 +59,7 @@ def open_onnx(path: str) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]
 
 def _input_paths(manifest: dict[str, Any], component: str | None) -> dict[str, str]:
     parts = [part for part in manifest.get("components", ()) if part["name"] == component]
-    return {item["name"]: item["path"] for part in parts for item in part["inputs"] if "path" in item}
+    return {item["name"]: item["path"] for part in parts for item in part.get("inputs", ()) if "path" in item}
 
 
 def open_session(model: str | bytes, threads: int = 0) -> Any:
