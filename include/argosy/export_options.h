@@ -13,7 +13,7 @@ namespace argosy {
 enum class WeightPlacement : uint8_t { kCopy, kLink, kEmbed };
 
 /// What a folder is for: which names its graphs have, and which files are beside them.
-enum class Engine : uint8_t { kPlain, kGenai };
+enum class Engine : uint8_t { kPlain, kGenai, kTransformersJs, kOptimum };
 
 struct OnnxExportOptions {
   /// NAME.onnx: one model, with its weights beside it; anything else: a folder with a model for each component.

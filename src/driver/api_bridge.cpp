@@ -45,6 +45,8 @@ OnnxOptions onnx_options(const OnnxExportOptions& options) {
   switch (options.engine) {
     case Engine::kPlain: result.engine = "plain"; break;
     case Engine::kGenai: result.engine = "genai"; break;
+    case Engine::kTransformersJs: result.engine = "transformersjs"; break;
+    case Engine::kOptimum: result.engine = "optimum"; break;
   }
   return result;
 }

@@ -12,6 +12,7 @@
 #include "driver/lower_onnx.h"
 #include "engines/card.h"
 #include "engines/engine.h"
+#include "engines/lint.h"
 #include "io/file.h"
 #include "io/output.h"
 
@@ -83,7 +84,10 @@ class OnnxExport final : public Export {
       done += part.bundle.new_bytes();
     }
     if (destination_.is_folder) ARGOSY_TRY_STATUS(write_companions(folder, options.check));
-    if (options.on_warning) warn_of(overflows, options);
+    if (options.on_warning) {
+      warn_of(overflows, options);
+      if (destination_.is_folder) ARGOSY_TRY_STATUS(warn_of_findings(folder, options));
+    }
     return {};
   }
 
@@ -254,6 +258,14 @@ class OnnxExport final : public Export {
     for (const ExportFile& file : files_) about.files.push_back(file.file);
     about.files.emplace_back(engines::kCardFile);
     return export_manifest(manifest_.root(), about);
+  }
+
+  /// What the engine will stumble over: the model's own files may lack something, or contradict each other.
+  Status warn_of_findings(const fs::path& folder, const ExportWriteOptions& options) const {
+    ARGOSY_TRY(engines::LintReport report, engines::lint(folder, engine_->name));
+    for (const engines::Finding& finding : report.findings)
+      options.on_warning(format("{}: {}; {}", finding.file, finding.what, finding.hint));
+    return {};
   }
 
   static void warn_of(const std::vector<onnx::Overflow>& overflows, const ExportWriteOptions& options) {
