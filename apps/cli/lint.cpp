@@ -28,11 +28,7 @@ Counts counts_of(const LintReport& report) {
 
 std::string as_text(const LintReport& report) {
   std::string text;
-  for (const Finding& finding : report.findings) {
-    text += format("{}[{}] {}{}{}", severity_name(finding.severity), finding.rule, printable(finding.file),
-                   finding.file.empty() ? "" : ": ", printable(finding.what));
-    text += finding.hint.empty() ? "\n" : format("; {}\n", printable(finding.hint));
-  }
+  for (const Finding& finding : report.findings) text += printable(to_text(finding)) + "\n";
   Counts counts = counts_of(report);
   return text + format("as a bundle for {}: {}, {} ({}, {})\n", report.engine, count_of(counts.errors, "error"),
                        count_of(counts.warnings, "warning"), count_of(report.graphs, "graph"),

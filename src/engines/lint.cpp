@@ -66,6 +66,27 @@ const LintedEngine& recognise(const LintedBundle& bundle) {
   return *find("plain");
 }
 
+/// Rules that what we are given may break, and not we.
+constexpr std::string_view kOthers[] = {
+    "batch-fixed",
+    "bf16-on-cpu",
+    "chat-template-missing",
+    "eos-missing",
+    "genai-eos",
+    "json-unreadable",
+    "processor-missing",
+    "sequence-fixed",
+    "token-id-differs",
+    "token-id-range",
+    "token-id-unknown",
+    "vocabulary-too-large",
+    "genai-tokenizer-missing",
+    "optimum-generation-config",
+    "optimum-tokenizer-missing",
+    "tjs-generation-config",
+    "tjs-tokenizer-missing",
+};
+
 }  // namespace
 
 bool LintReport::has_errors() const {
@@ -102,6 +123,25 @@ Result<LintReport> lint(const fs::path& folder, std::string_view engine) {
   for (RuleList list : kGeneralRules) apply(list, bundle, report.findings);
   apply(linted.rules, bundle, report.findings);
   return report;
+}
+
+std::string to_text(const Finding& finding) {
+  std::string text = finding.severity == Finding::Severity::kError ? "error" : "warning";
+  text += format("[{}] {}{}{}", finding.rule, finding.file, finding.file.empty() ? "" : ": ", finding.what);
+  return finding.hint.empty() ? text : format("{}; {}", text, finding.hint);
+}
+
+Result<std::vector<std::string>> lint_written(const fs::path& folder, std::string_view engine) {
+  ARGOSY_TRY(LintReport report, lint(folder, engine));
+  std::vector<std::string> notes;
+  for (const Finding& finding : report.findings) {
+    if (std::find(std::begin(kOthers), std::end(kOthers), finding.rule) == std::end(kOthers)) {
+      return fail(ErrorCode::kInternal, format("the bundle breaks a rule of {}: {}", engine, to_text(finding)),
+                  "this is a bug in argosy; please report it");
+    }
+    notes.push_back(to_text(finding));
+  }
+  return notes;
 }
 
 std::vector<std::string> linted_engines() {

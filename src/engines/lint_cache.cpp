@@ -143,16 +143,19 @@ void check_shape(const LintedBundle& bundle, const FindingSink& found) {
 
 /// ONNX Runtime's op wants heads of a multiple of 16 where it rotates them, else of 8.
 void check_head_size(const LintedBundle& bundle, const FindingSink& found) {
+  auto configured = bundle.json("genai_config.json").find("model").find("decoder").find("head_size").as_integer();
   for (const LintedGraph& graph : bundle.graphs()) {
     if (graph.count_of("com.microsoft", "GroupQueryAttention") == 0) continue;
     for (const CachePort& port : cache_inputs(graph)) {
       const std::vector<OnnxDim>& shape = port.value->shape;
-      if (!port.is_key() || shape.size() != 4 || !shape[3].value || *shape[3].value % 16 == 0) continue;
+      if (!port.is_key() || shape.size() != 4) continue;
+      int64_t size = shape[3].value.value_or(configured.value_or(0));
+      if (size % 16 == 0) continue;
       found.add(
           graph.file,
           format(
-              "it computes heads of {} by GroupQueryAttention, which wants a multiple of 16, or of 8 without rotation",
-              *shape[3].value));
+              "GroupQueryAttention computes heads of {}, but wants a multiple of 16, or of 8 where it does not rotate",
+              size));
       break;
     }
   }

@@ -99,6 +99,19 @@ TEST(Lint, survives_things_that_are_no_files) {
   EXPECT_TRUE(rules.contains("link-outside"));
 }
 
+TEST(Lint, own_bundles_have_notes_of_the_model_and_errors_of_ours) {
+  TestFolder folder;
+  folder.write("m.onnx", std::string("\x08\x0a\x3a\x00\x42\x02\x10\x16", 8));  // IR 10, an empty graph, opset 22
+  folder.write("tokenizer.json", "damaged");
+  auto notes = lint_written(folder.path(), "plain");
+  ASSERT_TRUE(notes.has_value()) << notes.error().message;
+  ASSERT_EQ(notes->size(), 1u);
+  EXPECT_TRUE((*notes)[0].starts_with("error[json-unreadable] tokenizer.json: "));
+  folder.write("old.onnx_data", "x");
+  expect_error(lint_written(folder.path(), "plain"), ErrorCode::kInternal,
+               "breaks a rule of plain: warning[external-data-unused]");
+}
+
 TEST(Lint, findings_are_one_line_of_utf8) {
   TestFolder folder;
   folder.write("a\n\xff\x1b[31m.onnx", "nothing");

@@ -430,7 +430,7 @@ CACHES = [
 ]
 
 CACHES.append(
-    Case("attention-head-size", GENAI, "heads of 4 by GroupQueryAttention", edit_graph("model.onnx", grouped_attention))
+    Case("attention-head-size", GENAI, "GroupQueryAttention computes heads of 4", edit_graph("model.onnx", grouped_attention))
 )
 
 TOKENS = [
