@@ -264,7 +264,8 @@ class OnnxExport final : public Export {
   Status warn_of_findings(const fs::path& folder, const ExportWriteOptions& options) const {
     ARGOSY_TRY(engines::LintReport report, engines::lint(folder, engine_->name));
     for (const engines::Finding& finding : report.findings)
-      options.on_warning(format("{}: {}; {}", finding.file, finding.what, finding.hint));
+      options.on_warning(
+          format("{}{}; {}", finding.file.empty() ? "" : finding.file + ": ", finding.what, finding.hint));
     return {};
   }
 
