@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import genai_media
 import numpy
 import onnxruntime_genai
 
@@ -93,20 +94,24 @@ class Session:
         return self.tokenizer.apply_chat_template(messages=messages, add_generation_prompt=True)
 
     def with_media(self, request: dict[str, Any], prompt: str, on_piece: Callable[[str], None]) -> dict[str, Any]:
-        processor = self.model.create_multimodal_processor()
-        given: dict[str, Any] = {}
-        if files := request.get("images"):
-            given["images"] = onnxruntime_genai.Images.open(*files)
-        if files := request.get("audios"):
-            given["audios"] = onnxruntime_genai.Audios.open(*files)
-        is_list = self.config["type"] in _TRANSCRIBERS
-        inputs = processor([prompt] if is_list else prompt, **given)
+        processor, inputs = genai_media.by_engine(self, request, prompt)
+        return self.with_inputs(inputs, request, processor.create_stream(), on_piece)
+
+    def prepare(self, request: dict[str, Any]) -> list[str]:
+        return genai_media.prepare(self, request)
+
+    def tensors(self, request: dict[str, Any], on_piece: Callable[[str], None]) -> dict[str, Any]:
+        """Inputs of the file ``tensors``."""
+        inputs, _arrays = genai_media.from_file(request["tensors"])
+        return self.with_inputs(inputs, request, self.tokenizer.create_stream(), on_piece)
+
+    def with_inputs(self, inputs: Any, request: dict[str, Any], stream: Any, on_piece: Callable[[str], None]) -> dict[str, Any]:
         names = inputs.keys()
         name = next((each for each in ("input_ids", "decoder_input_ids") if each in names), None)
         length = inputs[name].shape()[-1] if name else 0
         generator = self.generator(1, self.limit(length, request))
         generator.set_inputs(inputs)
-        return self.finish(generator, generator.token_count(), processor.create_stream(), on_piece)
+        return self.finish(generator, generator.token_count(), stream, on_piece)
 
     def finish(self, generator: Any, length: int, stream: Any, on_piece: Callable[[str], None]) -> dict[str, Any]:
         tokens, pieces = [], []

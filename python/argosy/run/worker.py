@@ -8,6 +8,8 @@ stdin, a JSON object, is answered by one. A request has ``max_new_tokens`` and o
     "ids": [[…], …]      rows of token ids, of any lengths and without padding
     "text": "…"          with "chat" (apply the chat template), "images" and "audios" (files), "stream"
     "encode": ["…", …]   gives "ids" as the engine's own tokenizer makes them
+    "prepare": "FILE"    with what goes with "text": writes what the engine's processor makes of it (.npz), gives "names"
+    "tensors": "FILE"    inputs that are prepared already (.npz)
 
 Answers have ``tokens`` (of each row, new ones only, up to and with the one that ends it), for texts ``text`` and
 ``prompt_tokens``, and ``seconds``; with "stream" lines ``{"piece"}`` come before.
@@ -38,12 +40,14 @@ def opened(engine: str, folder: str) -> Any:
 def answer(session: Any, request: dict[str, Any]) -> dict[str, Any]:
     if "encode" in request:
         return {"ids": session.encode(request["encode"])}
+    if "prepare" in request:
+        return {"names": session.prepare(request)}
     start = time.perf_counter()
     if "ids" in request:
         made = {"tokens": session.ids(request["ids"], request["max_new_tokens"])}
     else:
         on_piece = (lambda text: say({"piece": text})) if request.get("stream") else lambda text: None
-        made = session.text(request, on_piece)
+        made = session.tensors(request, on_piece) if "tensors" in request else session.text(request, on_piece)
     return {**made, "seconds": time.perf_counter() - start}
 
 
