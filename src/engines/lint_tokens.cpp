@@ -111,6 +111,7 @@ void check_no_eos(const LintedBundle& bundle, const FindingSink& found) {
   for (const TokenSource& source : token_sources(bundle)) {
     if (!integers(source.object.find("eos_token_id")).empty()) return;
   }
+  if (has_no_end_token(bundle)) return;
   found.add("", "neither generation_config.json nor config.json has an eos_token_id");
 }
 
@@ -166,6 +167,11 @@ constexpr LintRule kRules[] = {
 };
 
 }  // namespace
+
+bool has_no_end_token(const LintedBundle& bundle) {
+  return bundle.config().find("eos_token_id").is_null() &&
+         integers(bundle.json("generation_config.json").find("eos_token_id")).empty();
+}
 
 std::string ids_text(const std::vector<int64_t>& ids) {
   std::vector<std::string> texts;

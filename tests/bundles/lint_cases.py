@@ -430,7 +430,12 @@ CACHES = [
 ]
 
 CACHES.append(
-    Case("attention-head-size", GENAI, "GroupQueryAttention computes heads of 4", edit_graph("model.onnx", grouped_attention))
+    Case(
+        "attention-head-size",
+        GENAI,
+        "GroupQueryAttention computes heads of 4",
+        edit_graph("model.onnx", grouped_attention),
+    )
 )
 
 TOKENS = [
@@ -555,6 +560,18 @@ GENAI_CASES = [
     Case("genai-cache-shape", GENAI, "2 heads of 8", put(GRAPH, "model/decoder/head_size", 8)),
     Case("genai-eos", GENAI, "is missing", drop(GRAPH, "model/eos_token_id")),
     Case("genai-eos", GENAI, "also ends at 5", put("generation_config.json", "eos_token_id", [2, 5]), name="more"),
+    Case(
+        "genai-eos",
+        GENAI,
+        "is missing",
+        both(
+            put(CONFIG, "eos_token_id", None),
+            drop("generation_config.json", "eos_token_id"),
+            drop(GRAPH, "model/eos_token_id"),
+            drop(GRAPH, "model/pad_token_id"),
+        ),
+        name="pad",
+    ),
     Case("genai-tokenizer-missing", GENAI, "no tokenizer.json", remove("tokenizer.json")),
     # microsoft/onnxruntime-genai#1987: "TokenizersBackend" is not supported.
     Case(

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from lint_bundles import MAKERS
+from lint_bundles import MAKERS, encoder, save
 from lint_cases import CASES, Case
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -156,3 +156,25 @@ def test_pipes_and_endless_devices_are_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "config.json")
     _, found = findings(tmp_path, "--for", "genai")
     assert {each["file"] for each in found if each["rule"] == "graph-unreadable"} == {"more.onnx", "pipe.onnx"}
+
+
+def test_models_without_an_end_token_lack_none(tmp_path: Path) -> None:
+    for name in ("optimum", "genai"):
+        folder = tmp_path / name
+        MAKERS[name](folder)
+        for file in ("config.json", "generation_config.json"):
+            content = json.loads((folder / file).read_text())
+            (folder / file).write_text(json.dumps({**content, "eos_token_id": None}))
+    content = json.loads((tmp_path / "genai/genai_config.json").read_text())
+    del content["model"]["eos_token_id"]
+    (tmp_path / "genai/genai_config.json").write_text(json.dumps(content))
+    assert findings(tmp_path / "optimum") == (0, [])
+    assert findings(tmp_path / "genai") == (0, [])
+
+
+def test_graphs_may_share_data_of_one_of_them(tmp_path: Path) -> None:
+    MAKERS["optimum_seq2seq"](tmp_path)
+    save(encoder(), tmp_path / "encoder_model.onnx", "encoder_model.onnx_data")
+    both = (tmp_path / "encoder_model.onnx").read_bytes()
+    (tmp_path / "encoder_model_2.onnx").write_bytes(both)
+    assert findings(tmp_path) == (0, [])

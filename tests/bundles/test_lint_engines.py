@@ -44,6 +44,7 @@ SILENT = {
     "json-unreadable-array",
     "external-data-missing-attribute",
     "genai-eos-",
+    "genai-eos-pad",
     "genai-eos-more",
 }
 

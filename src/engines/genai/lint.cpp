@@ -301,6 +301,8 @@ void check_eos(const LintedBundle& bundle, const FindingSink& found) {
   if (!model.is_object() || kind_of(bundle) == ModelKind::kOther) return;
   std::vector<int64_t> ids = integers(model.find("eos_token_id"));
   if (ids.empty()) {
+    // A model without one then ends at what it is padded with, which it does not generate.
+    if (has_no_end_token(bundle) && model.find("pad_token_id").as_integer()) return;
     found.add(kConfig, "model.eos_token_id is missing; the engine then stops at the pad token, 0 if there is none");
     return;
   }

@@ -66,14 +66,17 @@ void check_name(const LintedBundle& bundle, const FindingSink& found) {
   found.add("", format("there is no model.onnx among {}", some_of(names)));
 }
 
+/// With each graph that it opens, the engine downloads a file of its name and "_data"; graphs may share one.
 void check_data_name(const LintedBundle& bundle, const FindingSink& found) {
   for (const LintedGraph& graph : bundle.graphs()) {
     if (!graph.model) continue;
-    std::string usual = format("{}.onnx_data", graph.stem());
     for (const OnnxExternalFile& external : graph.model->external_files) {
-      if (external.location != usual)
-        found.add(graph.file, format("its data is called {}, downloaded from the Hub is {}", quoted(external.location),
-                                     quoted(usual)));
+      auto is_its_data = [&](const LintedGraph& other) {
+        return other.folder() == graph.folder() && external.location == format("{}.onnx_data", other.stem());
+      };
+      if (std::none_of(bundle.graphs().begin(), bundle.graphs().end(), is_its_data))
+        found.add(graph.file, format("its data is called {}, downloaded from the Hub is \"{}.onnx_data\"",
+                                     quoted(external.location), graph.stem()));
     }
   }
 }
