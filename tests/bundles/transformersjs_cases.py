@@ -134,6 +134,20 @@ def whisper(model: Any, name: str, folder: Path | None = None) -> Case:
     return Case(name, "speech, tokens of features", request, _same_tokens([tokens[row].tolist()]), f"{NEW_TOKENS} tokens, {distinct} distinct", distinct)
 
 
+def caption(model: Any, name: str, folder: Path | None = None) -> Case:
+    """Tokens of a picture, by an encoder and a decoder."""
+    size = model.config.encoder.image_size
+    pixels = torch.randn(12, 3, size, size, generator=torch.Generator().manual_seed(0))
+    text = best_text(model, {"pixel_values": pixels}, torch.zeros(len(pixels), 0, dtype=torch.int64), 1)
+    settings = model.generation_config
+    start = settings.bos_token_id if settings.decoder_start_token_id is None else settings.decoder_start_token_id
+    request = {
+        "call": "generate", "auto": "AutoModelForVision2Seq", "max_new_tokens": NEW_TOKENS,
+        "inputs": _specs(pixel_values=pixels[text.row : text.row + 1]), "options": _nothing_forced(),
+    }  # fmt: skip
+    return Case(name, "text of a picture", request, _same_tokens([[start, *text.tokens]]), _facts(text), text.distinct)
+
+
 def picture(path: Path, size: int, seed: int = 0) -> np.ndarray:
     """A picture without edges, so that scaling it would matter little; written as PNG."""
     from PIL import Image

@@ -41,7 +41,7 @@ class Row:
 
 def makers(kind: str) -> list[Callable[..., cases.Case]]:
     return {
-        "decoder": [cases.decoder, cases.padded_decoder], "seq2seq": [cases.seq2seq], "speech": [cases.whisper],
+        "decoder": [cases.decoder, cases.padded_decoder], "seq2seq": [cases.seq2seq], "speech": [cases.whisper], "caption": [cases.caption],
         "image classes": [cases.image_classes], "detection": [cases.detection], "image and text": [cases.zero_shot],
         "letters": [cases.speech_text], "vision-language": [cases.image_text], "sentences": [cases.features],
     }[kind]  # fmt: skip
@@ -49,7 +49,7 @@ def makers(kind: str) -> list[Callable[..., cases.Case]]:
 
 PLAN = (
     *((name, "decoder") for name in DECODERS), *((name, "seq2seq") for name in SEQ2SEQ), ("whisper", "speech"),
-    *((name, "image classes") for name in ("vit", "deit", "swin", "convnext", "resnet")),
+    ("vision-encoder-decoder", "caption"), *((name, "image classes") for name in ("vit", "deit", "swin", "convnext", "resnet")),
     *((name, "detection") for name in ("detr", "yolos")),
     *((name, "image and text") for name in ("clip", "siglip")), ("wav2vec2", "letters"), ("hubert", "letters"),
     *((name, "vision-language") for name in ("llava", "smolvlm", "idefics3")),
@@ -61,7 +61,7 @@ def make_twin(model_type: str, kind: str, folder: Path) -> Any:
     from transformers import CONFIG_MAPPING
 
     model = build(shrink(CONFIG_MAPPING[model_type]()))
-    if kind in ("decoder", "seq2seq", "speech", "vision-language"):
+    if kind in ("decoder", "seq2seq", "speech", "caption", "vision-language"):
         model = with_varied_text(model, lambda each: makers(kind)[0](each, model_type, folder).distinct)
     save(model, folder)
     return model
@@ -74,7 +74,7 @@ def export(program: str, folder: Path, output: Path) -> tuple[str, list[str]]:
     lines = done.stderr.splitlines()
     if done.returncode != 0:
         return next((line for line in lines if line.startswith("error")), f"exit code {done.returncode}"), []
-    return "", [line.split(": ", 1)[-1] for line in lines if "config.json calls" in line]
+    return "", [line.split("warning: ", 1)[-1] for line in lines if "config.json calls" in line]
 
 
 def run(program: str, package: Path, plan: list[tuple[str, str]], minilm: Path | None, scratch: Path) -> list[Row]:

@@ -23,7 +23,7 @@ Status check_dtype(const SourceModel& model) {
     for (const Port& port : component.outputs) {
       if (port.dtype == "bf16")
         return fail(ErrorCode::kUnsupportedFeature, format("{} has no bfloat16", kEngine),
-                    "add --dtype float32 or --dtype float16");
+                    "add --dtype fp32 or --dtype fp16");
     }
   }
   return {};

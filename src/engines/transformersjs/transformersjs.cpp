@@ -43,7 +43,7 @@ Result<Precision> precision_of(const SourceModel& model) {
       if (port.dtype == "f16") return Precision{"fp16", "_fp16"};
       if (port.dtype == "bf16")
         return fail(ErrorCode::kUnsupportedFeature, format("{} has no bfloat16", kEngine),
-                    "add --dtype float32 or --dtype float16");
+                    "add --dtype fp32 or --dtype fp16");
     }
   }
   return Precision{"fp32", ""};
