@@ -42,7 +42,7 @@ class Editor {
   Status operator()(const engines::GroupRows& edit) { return onnx::group_rows(model_, edit.output, edit.rows); }
   Status operator()(const engines::AcceptGroupedRows& edit) { return onnx::accept_grouped_rows(model_, edit.input); }
   Status operator()(const engines::ComputePatchPositions& edit) {
-    return onnx::compute_patch_positions(model_, edit.grid, {edit.merge_size, edit.window});
+    return onnx::compute_patch_positions(model_, edit.grid, {edit.merge_size, edit.window, edit.side});
   }
 
   Status operator()(const engines::PostponeOutput& edit) {

@@ -50,6 +50,7 @@ struct ComputePatchPositions {
   std::string grid;
   int64_t merge_size = 1;  // patches of a block are merge_size x merge_size
   int64_t window = 0;      // blocks of a window are window x window; 0: no windows
+  int64_t side = 0;        // of the square table that positions are interpolated from; 0: there is none
 };
 /// A dim that inputs and outputs have by name; nothing happens if there is none.
 struct RenameDim {

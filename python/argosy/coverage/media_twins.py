@@ -44,6 +44,14 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "qwen2_vl": _QWEN | {"vision_config": _QWEN_VISION | {"embed_dim": 64, "mlp_ratio": 2}},
     "qwen2_5_vl": _QWEN | {"vision_config": _QWEN_VISION | {"intermediate_size": 96, "window_size": 16, "out_hidden_size": 64,
                                                             "fullatt_block_indexes": [1]}},
+    "qwen3_5": _QWEN | {
+        "text_config": _QWEN["text_config"] | {
+            "head_dim": 16, "layer_types": ["linear_attention", "full_attention"], "linear_conv_kernel_dim": 4,
+            "linear_key_head_dim": 16, "linear_value_head_dim": 16, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5,
+                                "mrope_section": [2, 1, 1], "mrope_interleaved": True}},
+        "vision_config": _QWEN_VISION | {"intermediate_size": 96, "out_hidden_size": 64, "num_position_embeddings": 64},
+    },
 }  # fmt: skip
 
 #: What tokens of these types are called in their own tokenizers, and in those of twins.
@@ -52,6 +60,7 @@ _TOKENS = {
     "gemma3": {"<boi>": "<start_of_image>", "<eoi>": "<end_of_image>", "<image>": "<image_soft_token>"},
     "qwen2_vl": _QWEN_TOKENS,
     "qwen2_5_vl": _QWEN_TOKENS,
+    "qwen3_5": _QWEN_TOKENS,
 }
 #: Of Whisper's feature extractor, whatever the model's size.
 _SPECTROGRAMS = {"chunk_length": 30, "feature_extractor_type": "WhisperFeatureExtractor", "feature_size": 80, "hop_length": 160,

@@ -138,74 +138,150 @@ Status accept_grouped_rows(Model& model, std::string_view input) {
   return {};
 }
 
+namespace {
+
+/// What is computed from the sizes of one picture.
+class Patches {
+ public:
+  Patches(Model& model, Ref grid, const PatchOrder& order) : front_(model), order_(order) {
+    Ref flat = front_.node("Reshape", {grid, front_.ints({3})});
+    auto part = [&](int64_t i) { return front_.node("Slice", {flat, front_.ints({i}), front_.ints({i + 1})}); };
+    frames_ = part(0);
+    rows_ = part(1);
+    columns_ = part(2);
+    area_ = front_.node("Mul", {rows_, columns_});
+    merge_ = front_.ints({order.merge_size});
+    block_rows_ = front_.node("Div", {rows_, merge_});
+    block_columns_ = front_.node("Div", {columns_, merge_});
+  }
+
+  /// Row and column of every patch, each [patches, 1].
+  void number_patches() {
+    // Patches are numbered row by row, then put into the order of blocks.
+    Ref blocks = front_.node("Reshape", {range(area_), front_.concat({block_rows_, merge_, block_columns_, merge_})});
+    Ref ordered = front_.node("Transpose", {blocks}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+    Ref frame = front_.node("Reshape", {ordered, front_.ints({-1, 1})});
+    Ref number = front_.node("Tile", {frame, front_.concat({frames_, front_.ints({1})})});
+    row_ = front_.node("Div", {number, columns_});
+    column_ = front_.node("Mod", {number, columns_});
+  }
+  void give_positions(Ref result) {
+    front_.give_cast(front_.node("Concat", {row_, column_}, {{"axis", int64_t{1}}}), result);
+  }
+
+  void give_bounds(Ref result) {
+    Ref frame_numbers = range(front_.node("Add", {frames_, front_.ints({1})}));
+    front_.give_cast(front_.node("Mul", {frame_numbers, area_}), result);
+  }
+
+  /// Either may be invalid.
+  void give_windows(Ref index, Ref bounds) {
+    // Blocks are numbered from 1, so that the filling of windows at the edges can be told by its zeros.
+    Ref window = front_.ints({order_.window});
+    Ref count = front_.node("Mul", {front_.node("Mul", {block_rows_, block_columns_}), frames_});
+    Ref numbers = front_.node("Add", {range(count), front_.integer(1)});
+    Ref blocks = front_.node("Reshape", {numbers, front_.concat({frames_, block_rows_, block_columns_})});
+    auto windows = [&](Ref size) {
+      return front_.node("Div", {front_.node("Add", {size, front_.ints({order_.window - 1})}), window});
+    };
+    Ref down = windows(block_rows_), across = windows(block_columns_);
+    Ref more_rows = front_.node("Sub", {front_.node("Mul", {down, window}), block_rows_});
+    Ref more_columns = front_.node("Sub", {front_.node("Mul", {across, window}), block_columns_});
+    Ref pads = front_.concat({front_.ints({0, 0, 0, 0}), more_rows, more_columns});
+    Ref filled = front_.node("Pad", {blocks, pads});
+    Ref split = front_.node("Reshape", {filled, front_.concat({frames_, down, window, across, window})});
+    Ref ordered = front_.node("Transpose", {split}, {{"perm", std::vector<int64_t>{0, 1, 3, 2, 4}}});
+    Ref each = front_.node("Reshape", {ordered, front_.ints({-1, order_.window * order_.window})});
+    Ref is_block = front_.node("Greater", {each, front_.integer(0)}, DType::kBool);
+    if (index.is_valid()) {
+      Ref all = front_.node("Reshape", {each, front_.ints({-1})});
+      Ref kept = front_.node("Compress", {all, front_.node("Reshape", {is_block, front_.ints({-1})}, DType::kBool)});
+      front_.give_cast(front_.node("Sub", {kept, front_.integer(1)}), index);
+    }
+    if (bounds.is_valid()) {
+      Ref lengths =
+          front_.node("ReduceSum", {front_.cast(is_block, DType::kI64), front_.ints({1})}, {{"keepdims", int64_t{0}}});
+      Ref ends = front_.node("CumSum", {lengths, front_.integer(0)});
+      Ref patches = front_.node("Mul", {ends, front_.integer(order_.merge_size * order_.merge_size)});
+      front_.give_cast(front_.concat({front_.ints({0}), patches}), bounds);
+    }
+  }
+
+  /// The four neighbours of a patch in the table of positions, and what each counts. Either may be invalid.
+  void give_interpolation(Ref indices, Ref weights) {
+    Neighbours down = neighbours(row_, rows_), across = neighbours(column_, columns_);
+    std::vector<Ref> places, parts;
+    Ref side = front_.integer(order_.side);
+    for (int i : {0, 1}) {
+      Ref begin = front_.node("Mul", {down.place[i], side});
+      for (int j : {0, 1}) {
+        places.push_back(front_.node("Add", {begin, across.place[j]}));
+        parts.push_back(front_.node("Mul", {down.weight[i], across.weight[j]}, DType::kF32));
+      }
+    }
+    auto beside = [&](std::vector<Ref> columns, DType dtype) {
+      return front_.node("Concat", std::move(columns), dtype, {{"axis", int64_t{1}}});
+    };
+    if (indices.is_valid()) front_.give_cast(beside(std::move(places), DType::kI64), indices);
+    if (weights.is_valid()) front_.give_cast(beside(std::move(parts), DType::kF32), weights);
+  }
+
+  void insert() { front_.insert(); }
+
+ private:
+  struct Neighbours {
+    Ref place[2], weight[2];
+  };
+
+  Neighbours neighbours(Ref position, Ref size) {
+    auto number = [&](Ref value) { return front_.cast(value, DType::kF32); };
+    Ref last = front_.integer(order_.side - 1);
+    Ref steps = front_.node("Max", {front_.node("Sub", {size, front_.ints({1})}), front_.ints({1})});
+    Ref scaled = front_.node("Mul", {number(position), number(last)}, DType::kF32);
+    Ref source = front_.node("Div", {scaled, number(steps)}, DType::kF32);
+    Ref floor = front_.node("Floor", {source}, DType::kF32);
+    Ref rest = front_.node("Sub", {source, floor}, DType::kF32);
+    Ref place = front_.cast(floor, DType::kI64);
+    Ref next = front_.node("Min", {front_.node("Add", {place, front_.integer(1)}), last});
+    Ref other = front_.node("Sub", {number(front_.integer(1)), rest}, DType::kF32);
+    return {{place, next}, {other, rest}};
+  }
+  Ref range(Ref end) {
+    Ref scalar = front_.node("Squeeze", {end, front_.ints({0})});
+    return front_.node("Range", {front_.integer(0), scalar, front_.integer(1)});
+  }
+
+  Front front_;
+  PatchOrder order_;
+  Ref frames_, rows_, columns_, area_, merge_, block_rows_, block_columns_;  // each with one dim
+  Ref row_, column_;
+};
+
+}  // namespace
+
 Status compute_patch_positions(Model& model, std::string_view grid, const PatchOrder& order) {
   if (find_input(model, grid).is_valid())
     return fail(ErrorCode::kInvalidInput, format("the graph has an input {} already", quoted(grid)));
-  Ref positions = find_input(model, "position_ids"), bounds = find_input(model, "cu_seqlens");
-  Ref window_index = find_input(model, "window_index"), window_bounds = find_input(model, "cu_window_seqlens");
-  if (window_index.is_valid() && order.window <= 0)
+  auto find = [&](std::string_view name) { return find_input(model, name); };
+  Ref positions = find("position_ids"), bounds = find("cu_seqlens");
+  Ref window_index = find("window_index"), window_bounds = find("cu_window_seqlens");
+  Ref indices = find("interpolation_indices"), weights = find("interpolation_weights");
+  bool has_windows = window_index.is_valid() || window_bounds.is_valid();
+  bool interpolates = indices.is_valid() || weights.is_valid();
+  if (has_windows && order.window <= 0)
     return fail(ErrorCode::kInvalidInput, "the graph has windows of patches, whose size is not known");
-  Ref sizes = add_input(model, grid, {int64_t{1}, int64_t{3}});
-  Front front(model);
-  Ref flat = front.node("Reshape", {sizes, front.ints({3})});
-  auto part = [&](int64_t i) { return front.node("Slice", {flat, front.ints({i}), front.ints({i + 1})}); };
-  Ref frames = part(0), rows = part(1), columns = part(2);  // each with one dim
-  auto scalar = [&](Ref value) { return front.node("Squeeze", {value, front.ints({0})}); };
-  auto range = [&](Ref end) { return front.node("Range", {front.integer(0), scalar(end), front.integer(1)}); };
-  Ref area = front.node("Mul", {rows, columns});
-  Ref merge = front.ints({order.merge_size});
-  Ref block_rows = front.node("Div", {rows, merge}), block_columns = front.node("Div", {columns, merge});
-
-  if (positions.is_valid()) {
-    // Patches are numbered row by row, then put into the order of blocks.
-    take_input(model, positions);
-    Ref blocks = front.node("Reshape", {range(area), front.concat({block_rows, merge, block_columns, merge})});
-    Ref ordered = front.node("Transpose", {blocks}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
-    Ref number = front.node("Reshape", {ordered, front.ints({-1, 1})});
-    Ref row = front.node("Div", {number, columns}), column = front.node("Mod", {number, columns});
-    Ref pairs = front.node("Concat", {row, column}, {{"axis", int64_t{1}}});
-    Ref repeats = front.concat({frames, front.ints({1})});
-    front.give_cast(front.node("Tile", {pairs, repeats}), positions);
+  if (interpolates && order.side <= 0)
+    return fail(ErrorCode::kInvalidInput, "the graph interpolates positions, of which the number is not known");
+  Patches patches(model, add_input(model, grid, {int64_t{1}, int64_t{3}}), order);
+  for (Ref input : {positions, bounds, window_index, window_bounds, indices, weights}) {
+    if (input.is_valid()) take_input(model, input);
   }
-  if (bounds.is_valid()) {
-    take_input(model, bounds);
-    Ref frame_numbers = range(front.node("Add", {frames, front.ints({1})}));
-    front.give_cast(front.node("Mul", {frame_numbers, area}), bounds);
-  }
-  if (window_index.is_valid() || window_bounds.is_valid()) {
-    // Blocks are numbered from 1, so that the filling of windows at the edges can be told by its zeros.
-    Ref window = front.ints({order.window});
-    Ref count = front.node("Mul", {front.node("Mul", {block_rows, block_columns}), frames});
-    Ref numbers = front.node("Add", {range(count), front.integer(1)});
-    Ref blocks = front.node("Reshape", {numbers, front.concat({frames, block_rows, block_columns})});
-    auto windows = [&](Ref size) {
-      return front.node("Div", {front.node("Add", {size, front.ints({order.window - 1})}), window});
-    };
-    Ref down = windows(block_rows), across = windows(block_columns);
-    Ref more_rows = front.node("Sub", {front.node("Mul", {down, window}), block_rows});
-    Ref more_columns = front.node("Sub", {front.node("Mul", {across, window}), block_columns});
-    Ref pads = front.concat({front.ints({0, 0, 0, 0}), more_rows, more_columns});
-    Ref filled = front.node("Pad", {blocks, pads});
-    Ref split = front.node("Reshape", {filled, front.concat({frames, down, window, across, window})});
-    Ref ordered = front.node("Transpose", {split}, {{"perm", std::vector<int64_t>{0, 1, 3, 2, 4}}});
-    Ref each = front.node("Reshape", {ordered, front.ints({-1, order.window * order.window})});
-    Ref is_block = front.node("Greater", {each, front.integer(0)}, DType::kBool);
-    if (window_index.is_valid()) {
-      take_input(model, window_index);
-      Ref all = front.node("Reshape", {each, front.ints({-1})});
-      Ref kept = front.node("Compress", {all, front.node("Reshape", {is_block, front.ints({-1})}, DType::kBool)});
-      front.give_cast(front.node("Sub", {kept, front.integer(1)}), window_index);
-    }
-    if (window_bounds.is_valid()) {
-      take_input(model, window_bounds);
-      Ref lengths =
-          front.node("ReduceSum", {front.cast(is_block, DType::kI64), front.ints({1})}, {{"keepdims", int64_t{0}}});
-      Ref ends = front.node("CumSum", {lengths, front.integer(0)});
-      Ref patches = front.node("Mul", {ends, front.integer(order.merge_size * order.merge_size)});
-      front.give_cast(front.concat({front.ints({0}), patches}), window_bounds);
-    }
-  }
-  front.insert();
+  if (positions.is_valid() || interpolates) patches.number_patches();
+  if (positions.is_valid()) patches.give_positions(positions);
+  if (bounds.is_valid()) patches.give_bounds(bounds);
+  if (has_windows) patches.give_windows(window_index, window_bounds);
+  if (interpolates) patches.give_interpolation(indices, weights);
+  patches.insert();
   return {};
 }
 

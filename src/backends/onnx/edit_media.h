@@ -34,6 +34,7 @@ Status accept_grouped_rows(Model& model, std::string_view input);
 struct PatchOrder {
   int64_t merge_size = 1;
   int64_t window = 0;  // 0: no windows
+  int64_t side = 0;    // of the square table of positions that a picture's are interpolated from; 0: there is none
 };
 /// The inputs position_ids [patches, 2], cu_seqlens, window_index and cu_window_seqlens, as far as the graph has them,
 /// are computed from a new input `grid` [1, 3]: frames, rows and columns of one picture's patches. Whatever else

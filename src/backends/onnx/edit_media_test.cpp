@@ -69,10 +69,13 @@ TEST(EditMedia, computes_positions_of_patches_from_a_grid) {
                             {"position_ids", DType::kI64},
                             {"cu_seqlens", DType::kI32},
                             {"window_index", DType::kI64},
-                            {"cu_window_seqlens", DType::kI32}});
-  EXPECT_FALSE(compute_patch_positions(model, "grid", {2, 0}));  // windows of no size
-  EXPECT_FALSE(compute_patch_positions(model, "pixel_values", {2, 4}));
-  ASSERT_TRUE(compute_patch_positions(model, "grid", {2, 4}));
+                            {"cu_window_seqlens", DType::kI32},
+                            {"interpolation_indices", DType::kI64},
+                            {"interpolation_weights", DType::kF32}});
+  EXPECT_FALSE(compute_patch_positions(model, "grid", {2, 0, 8}));  // windows of no size
+  EXPECT_FALSE(compute_patch_positions(model, "grid", {2, 4, 0}));  // a table without positions
+  EXPECT_FALSE(compute_patch_positions(model, "pixel_values", {2, 4, 8}));
+  ASSERT_TRUE(compute_patch_positions(model, "grid", {2, 4, 8}));
   EXPECT_EQ(input_names(model), (std::vector<std::string>{"pixel_values", "unused", "grid"}));
   EXPECT_TRUE(is_ordered(model));
 }

@@ -116,8 +116,8 @@ TEST(GenaiMedia, computes_grids_of_qwens_patches) {
   JsonDocument written = config(*made);
   EXPECT_EQ(written.root().find("model").find("vision_start_token_id").as_integer(), 8);
   EXPECT_NE(made->files[1].text.find("\"max_pixels\": 1000"), std::string::npos);
-  qwen.encoder_inputs += ", " + port("interpolation_weights", R"(["patches", 4])");
-  EXPECT_NE(plan(manifest(qwen), folder / "m").error().message.find("interpolation_weights"), std::string::npos);
+  qwen.encoder_inputs += ", " + port("target_sizes", R"(["patches", 4])");
+  EXPECT_NE(plan(manifest(qwen), folder / "m").error().message.find("target_sizes"), std::string::npos);
 }
 
 TEST(GenaiMedia, refuses_what_the_engine_does_not_hand_over) {

@@ -1,6 +1,7 @@
 #include "engines/genai/vision.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "base/text.h"
@@ -32,10 +33,9 @@ struct Architecture {
 /// does nothing special, so all others run as that.
 constexpr std::string_view kPlainType = "gemma3";
 constexpr Architecture kArchitectures[] = {
-    {"gemma3", kPlainType, Pictures::kFixedSize},
-    {"paligemma", kPlainType, Pictures::kGiven, TokenTypes::kPrefix},
-    {"qwen2_vl", "qwen2_5_vl", Pictures::kPatches},
-    {"qwen2_5_vl", "qwen2_5_vl", Pictures::kPatches},
+    {"gemma3", kPlainType, Pictures::kFixedSize},   {"paligemma", kPlainType, Pictures::kGiven, TokenTypes::kPrefix},
+    {"qwen2_vl", "qwen2_5_vl", Pictures::kPatches}, {"qwen2_5_vl", "qwen2_5_vl", Pictures::kPatches},
+    {"qwen3_5", "qwen3_5", Pictures::kPatches},     {"qwen3_5_moe", "qwen3_5_moe", Pictures::kPatches},
 };
 
 /// The engine knows no other number for its type "gemma3".
@@ -45,6 +45,7 @@ constexpr int64_t kFixedTokens = 256;
 constexpr std::string_view kProcessed[] = {"pixel_values", "pixel_attention_mask", "image_sizes", "spatial_shapes"};
 
 constexpr std::string_view kGrid = "image_grid_thw";
+constexpr int64_t kMaxPositions = int64_t{1} << 40;
 
 constexpr std::string_view kUsage = R"(```python
 import onnxruntime_genai as og
@@ -202,9 +203,13 @@ Status plan_patches(const SourceModel& model, Draft& draft) {
   edit.grid = kGrid;
   edit.merge_size = sizes.merge;
   edit.window = number(vision, {"window_size"}).value_or(0) / sizes.merge / sizes.patch;
+  // The table is square, so that its side is a whole number.
+  if (auto count = number(vision, {"num_position_embeddings"}))
+    edit.side = static_cast<int64_t>(std::sqrt(static_cast<double>(std::clamp<int64_t>(*count, 0, kMaxPositions))));
   for (const Port& port : draft.encoder->inputs) {
-    constexpr std::string_view kComputed[] = {"pixel_values", "position_ids", "cu_seqlens", "window_index",
-                                              "cu_window_seqlens"};
+    constexpr std::string_view kComputed[] = {"pixel_values",         "position_ids",      "cu_seqlens",
+                                              "window_index",         "cu_window_seqlens", "interpolation_indices",
+                                              "interpolation_weights"};
     if (std::ranges::find(kComputed, port.name) == std::end(kComputed))
       return refused(format("its encoder of pictures would have to be given {}", port.name));
   }
