@@ -98,6 +98,15 @@ TEST(TokenEmbedding, is_what_is_left_without_features) {
   EXPECT_EQ(model.graphs[0].nodes[0].outputs[0], find_output(model, "embeds"));
 }
 
+TEST(TokenEmbedding, places_may_depend_on_the_number_of_features) {
+  Model model = merging("Where");
+  model.graphs[0].nodes[1] = {
+      "Equal", "", {model.graphs[0].inputs[1], model.graphs[0].inputs[1]}, {model.graphs[0].nodes[1].outputs[0]}};
+  std::string features[] = {"features"};
+  ASSERT_TRUE(drop_features(model, features));
+  EXPECT_EQ(model.graphs[0].nodes.size(), 1u);
+}
+
 TEST(TokenEmbedding, rejects_other_uses_of_features) {
   Model model = merging("Sum");
   std::string features[] = {"features"};

@@ -39,8 +39,10 @@ class Bypass {
   /// What the node gives where it puts no feature; invalid if that is not known.
   Ref without_features(const Node& node) const {
     Ref kept;
-    if (node.op == "Where" && !is_dependent(node.inputs[0])) {
-      kept = is_dependent(node.inputs[1]) ? node.inputs[2] : node.inputs[1];
+    if (node.op == "Where") {
+      // The condition may depend on them too, by their number: places beyond the last feature take none.
+      bool first = is_dependent(node.inputs[1]), second = is_dependent(node.inputs[2]);
+      if (first != second) kept = first ? node.inputs[2] : node.inputs[1];
     } else if (node.op.starts_with("Scatter") && !is_dependent(node.inputs[1])) {
       kept = node.inputs[0];
     }
