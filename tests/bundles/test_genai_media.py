@@ -15,6 +15,8 @@ pytest.importorskip("transformers")
 
 from argosy.coverage import media  # noqa: E402
 from argosy.coverage.media_twins import media_twin, save_media_twin  # noqa: E402
+from argosy.run.bundles import open_bundle  # noqa: E402
+from argosy.run.given_media import wants_given_media  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGOSY = Path(os.environ.get("ARGOSY_BIN", ROOT / "build/release/apps/cli/argosy")).absolute()
@@ -54,3 +56,36 @@ def test_tokens_equal_eager_with_the_engines_processor(model_type: str, tmp_path
     )
     (weights,) = (tmp_path / "bundle").glob("*.data")
     assert weights.stat().st_size <= 1.02 * (twin / "model.safetensors").stat().st_size + (5 << 20)
+
+
+def test_pictures_that_transformers_prepares(tmp_path: Path) -> None:
+    """The engine has no processor for LLaVA; `argosy run` gives it what transformers' makes."""
+    pytest.importorskip("PIL")
+    twin = save_media_twin(media_twin("llava"), tmp_path / "llava")
+    settings = json.loads((twin / "processor_config.json").read_text())
+    # Of the encoder's tokens the first stands for the whole picture, and goes.
+    (twin / "processor_config.json").write_text(json.dumps({**settings, "num_additional_image_tokens": 1}))
+    done = export(twin, tmp_path / "bundle", tmp_path / "cache")
+    assert done.returncode == 0, done.stderr
+    bundle = open_bundle(tmp_path / "bundle")
+    assert wants_given_media(bundle)
+    assert "processor(images=" in (tmp_path / "bundle/README.md").read_text()
+    picture = media.write_picture(tmp_path / "picture.png")
+    command = [
+        sys.executable,
+        "-m",
+        "argosy.run",
+        bundle.folder,
+        "--prompt",
+        "what is it",
+        "--image",
+        picture,
+        "--max-new-tokens",
+        "4",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    ran = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, env=environment, timeout=300, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert " new in " in ran.stderr

@@ -1,17 +1,19 @@
 """Generates text with a bundle, in the engine that it is for.
 
-    python -m argosy.run BUNDLE --prompt TEXT [--image FILE] [--audio FILE] [--max-new-tokens N] [--raw]
+python -m argosy.run BUNDLE --prompt TEXT [--image FILE] [--audio FILE] [--max-new-tokens N] [--raw]
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from ..errors import ExportError
 from .bundles import open_bundle
+from .given_media import wants_given_media, write_given_media
 from .runners import BundleProcess, EngineMissing, RunError
 
 
@@ -19,7 +21,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="argosy run", description=__doc__.split("\n", 1)[0])
     parser.add_argument("bundle", type=Path, help="a folder that argosy export onnx --for ENGINE wrote")
     parser.add_argument("--prompt", default="", help="what the text goes on from")
-    parser.add_argument("--image", action="append", default=[], type=Path, help="a file, for models that see; again for another")
+    parser.add_argument(
+        "--image", action="append", default=[], type=Path, help="a file, for models that see; again for another"
+    )
     parser.add_argument("--audio", action="append", default=[], type=Path, help="a file, for models that hear")
     parser.add_argument("--max-new-tokens", type=int, default=128, help="stop after so many (default: 128)")
     parser.add_argument("--raw", action="store_true", help="the prompt as it is, without the model's chat template")
@@ -52,7 +56,12 @@ def run(options: argparse.Namespace) -> None:
         "max_new_tokens": options.max_new_tokens,
         "stream": True,
     }
-    with BundleProcess(bundle) as process:
+    with tempfile.TemporaryDirectory(prefix="argosy-run-") as folder, BundleProcess(bundle) as process:
+        if options.image and wants_given_media(bundle):
+            inputs = write_given_media(
+                bundle, options.prompt, request["chat"], options.image, Path(folder) / "inputs.npz"
+            )
+            request["tensors"] = str(inputs)
         made = process.ask(request, _print_piece)
         print(flush=True)
         print(_figures(process, made), file=sys.stderr)
