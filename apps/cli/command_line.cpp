@@ -8,7 +8,6 @@
 #include "argosy/version.h"
 #include "base/text.h"
 #include "engines/engine.h"
-#include "engines/lint.h"
 
 namespace argosy::cli {
 namespace {
@@ -155,6 +154,12 @@ CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::strin
   return command;
 }
 
+std::vector<std::string> names_of_engines() {
+  std::vector<std::string> names;
+  for (const engines::Engine& engine : engines::all_engines()) names.emplace_back(engine.name);
+  return names;
+}
+
 void add_onnx(CLI::App& parent, ExportOptions& options) {
   CLI::App* command = add_backend(parent, options, "onnx", "Models for ONNX Runtime",
                                   "NAME.onnx: one model; else a folder with one a component (default: MODEL-onnx)");
@@ -171,8 +176,7 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
   const std::map<std::string, bool> levels = {{"off", false}, {"safe", true}};
   command->add_option("--optimize", onnx.lowering.optimize, "off, or safe (default): what cannot change results")
       ->transform(CLI::CheckedTransformer(levels).description(""));
-  std::vector<std::string> engine_names;
-  for (const engines::Engine& engine : engines::all_engines()) engine_names.emplace_back(engine.name);
+  std::vector<std::string> engine_names = names_of_engines();
   command
       ->add_option("--for,--engine", onnx.engine,
                    format("What the folder is for: {} (default: plain)", join(engine_names, ", ")))
@@ -214,7 +218,7 @@ void add_lint(CLI::App& app, LintOptions& options) {
   CLI::App* command = app.add_subcommand("lint", "Check a bundle, whoever wrote it, against its engine's conventions");
   command->add_option("folder", options.folder, "The bundle's folder");
   command->add_option("--for", options.engine, "Which engine (default: the one that the folder is made for)")
-      ->check(CLI::IsMember(engines::linted_engines()).description(""));
+      ->check(CLI::IsMember(names_of_engines()).description(""));
   command->add_flag("--json", options.json, "As one JSON object");
   command->add_flag("--list-rules", options.list_rules, "List the rules and stop");
 }

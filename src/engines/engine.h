@@ -11,12 +11,16 @@
 
 namespace argosy::engines {
 
+struct LintRule;
+
 /// What runs a bundle. Another one is another row, and a folder beside this file.
 struct Engine {
   std::string_view name;   // "genai": as commands call it, and python/argosy/run its runner
   std::string_view title;  // "ONNX Runtime GenAI"
   /// Graphs and files of a bundle of this model. What the engine cannot run is an error that says why.
   Result<BundlePlan> (*plan)(const SourceModel& model);
+  /// What `argosy lint` looks for in its bundles, besides what it looks for in all.
+  std::span<const LintRule> (*lint_rules)();
   /// Adds files that depend on how weights were laid out; null: there are none.
   Status (*finish)(const SourceModel& model, const std::vector<WrittenGraph>& graphs, BundlePlan& plan) = nullptr;
 };

@@ -1,5 +1,6 @@
 #include "engines/engine.h"
 #include "engines/genai/genai.h"
+#include "engines/lint_rule.h"
 #include "engines/optimum/optimum.h"
 #include "engines/plain/plain.h"
 #include "engines/transformersjs/transformersjs.h"
@@ -8,10 +9,10 @@ namespace argosy::engines {
 namespace {
 
 constexpr Engine kEngines[] = {
-    {"genai", "ONNX Runtime GenAI", plan_genai},
-    {"transformersjs", "transformers.js", plan_transformersjs, finish_transformersjs},
-    {"optimum", "Optimum ONNX", plan_optimum},
-    {"plain", "any runtime of ONNX models", plan_plain},
+    {"genai", "ONNX Runtime GenAI", plan_genai, lint_genai_rules},
+    {"transformersjs", "transformers.js", plan_transformersjs, lint_transformersjs_rules, finish_transformersjs},
+    {"optimum", "Optimum ONNX", plan_optimum, lint_optimum_rules},
+    {"plain", "any runtime of ONNX models", plan_plain, lint_plain_rules},
 };
 
 }  // namespace

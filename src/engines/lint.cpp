@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engines/engine.h"
 #include "engines/lint_rule.h"
 
 namespace argosy::engines {
@@ -13,25 +14,6 @@ using RuleList = std::span<const LintRule> (*)();
 
 constexpr RuleList kGeneralRules[] = {lint_file_rules, lint_external_data_rules, lint_graph_rules, lint_cache_rules,
                                       lint_token_rules};
-
-struct LintedEngine {
-  std::string_view name;
-  RuleList rules;
-};
-
-constexpr LintedEngine kEngines[] = {
-    {"genai", lint_genai_rules},
-    {"optimum", lint_optimum_rules},
-    {"plain", lint_plain_rules},
-    {"transformersjs", lint_transformersjs_rules},
-};
-
-const LintedEngine* find(std::string_view name) {
-  for (const LintedEngine& engine : kEngines) {
-    if (engine.name == name) return &engine;
-  }
-  return nullptr;
-}
 
 /// Text of files, on one line and as UTF-8: findings are printed and written as JSON.
 std::string on_one_line(std::string_view text) {
@@ -51,41 +33,20 @@ void apply(RuleList rules, const LintedBundle& bundle, std::vector<Finding>& fin
 constexpr std::string_view kOptimumNames[] = {"decoder_model.onnx", "decoder_model_merged.onnx",
                                               "decoder_with_past_model.onnx", "encoder_model.onnx", "model.onnx"};
 
-const LintedEngine& recognise(const LintedBundle& bundle) {
-  if (auto named = bundle.json("bundle.json").find("engine").as_string(); named && find(*named) != nullptr)
-    return *find(*named);
-  if (bundle.file("genai_config.json") != nullptr) return *find("genai");
+const Engine& recognise(const LintedBundle& bundle) {
+  if (auto named = bundle.json("bundle.json").find("engine").as_string(); named && find_engine(*named) != nullptr)
+    return *find_engine(*named);
+  if (bundle.file("genai_config.json") != nullptr) return *find_engine("genai");
   bool has_config = bundle.file("config.json") != nullptr;
   bool has_onnx_folder = std::any_of(bundle.files().begin(), bundle.files().end(),
                                      [](const LintedFile& file) { return file.name.starts_with("onnx/"); });
   bool has_javascript_config = bundle.config().find("transformers.js_config").is_object();
-  if (has_javascript_config || (has_config && has_onnx_folder)) return *find("transformersjs");
+  if (has_javascript_config || (has_config && has_onnx_folder)) return *find_engine("transformersjs");
   if (has_config && std::any_of(std::begin(kOptimumNames), std::end(kOptimumNames),
                                 [&](std::string_view name) { return bundle.file(name) != nullptr; }))
-    return *find("optimum");
-  return *find("plain");
+    return *find_engine("optimum");
+  return *find_engine("plain");
 }
-
-/// Rules that what we are given may break, and not we.
-constexpr std::string_view kOthers[] = {
-    "batch-fixed",
-    "bf16-on-cpu",
-    "chat-template-missing",
-    "eos-missing",
-    "genai-eos",
-    "json-unreadable",
-    "processor-missing",
-    "sequence-fixed",
-    "token-id-differs",
-    "token-id-range",
-    "token-id-unknown",
-    "vocabulary-too-large",
-    "genai-tokenizer-missing",
-    "optimum-generation-config",
-    "optimum-tokenizer-missing",
-    "tjs-generation-config",
-    "tjs-tokenizer-missing",
-};
 
 }  // namespace
 
@@ -113,15 +74,14 @@ std::string some_of(const std::vector<std::string>& names) {
 }
 
 Result<LintReport> lint(const fs::path& folder, std::string_view engine) {
-  if (!engine.empty() && find(engine) == nullptr) {
-    return fail(ErrorCode::kInvalidInput, format("there are no lint rules for engine {}", quoted(engine)),
-                format("the engines are {}", join(linted_engines(), ", ")));
+  if (!engine.empty() && find_engine(engine) == nullptr) {
+    return fail(ErrorCode::kInvalidInput, format("there is no engine {}", quoted(engine)));
   }
   ARGOSY_TRY(LintedBundle bundle, LintedBundle::read(folder));
-  const LintedEngine& linted = engine.empty() ? recognise(bundle) : *find(engine);
+  const Engine& linted = engine.empty() ? recognise(bundle) : *find_engine(engine);
   LintReport report{std::string(linted.name), bundle.graphs().size(), bundle.files().size(), {}};
   for (RuleList list : kGeneralRules) apply(list, bundle, report.findings);
-  apply(linted.rules, bundle, report.findings);
+  apply(linted.lint_rules, bundle, report.findings);
   return report;
 }
 
@@ -131,25 +91,6 @@ std::string to_text(const Finding& finding) {
   return finding.hint.empty() ? text : format("{}; {}", text, finding.hint);
 }
 
-Result<std::vector<std::string>> lint_written(const fs::path& folder, std::string_view engine) {
-  ARGOSY_TRY(LintReport report, lint(folder, engine));
-  std::vector<std::string> notes;
-  for (const Finding& finding : report.findings) {
-    if (std::find(std::begin(kOthers), std::end(kOthers), finding.rule) == std::end(kOthers)) {
-      return fail(ErrorCode::kInternal, format("the bundle breaks a rule of {}: {}", engine, to_text(finding)),
-                  "this is a bug in argosy; please report it");
-    }
-    notes.push_back(to_text(finding));
-  }
-  return notes;
-}
-
-std::vector<std::string> linted_engines() {
-  std::vector<std::string> names;
-  for (const LintedEngine& engine : kEngines) names.emplace_back(engine.name);
-  return names;
-}
-
 std::vector<LintRuleInfo> lint_rules() {
   std::vector<LintRuleInfo> all;
   auto add = [&](std::string_view engine, RuleList list) {
@@ -157,7 +98,7 @@ std::vector<LintRuleInfo> lint_rules() {
       all.push_back({std::string(engine), std::string(rule.name), rule.severity, std::string(rule.what)});
   };
   for (RuleList list : kGeneralRules) add("", list);
-  for (const LintedEngine& engine : kEngines) add(engine.name, engine.rules);
+  for (const Engine& engine : all_engines()) add(engine.name, engine.lint_rules);
   return all;
 }
 

@@ -46,13 +46,7 @@ struct LintReport {
 /// Without an engine (""), it is the one that bundle.json names, else the one whose files there are, else "plain".
 Result<LintReport> lint(const std::filesystem::path& folder, std::string_view engine = "");
 
-/// The same for a bundle that this program has just written, before anybody sees it. What the model brought along (its
-/// token ids, its tokenizer) or the user asked for (fixed dims, a data type) comes back as notes, a line each; anything
-/// else that is found is a mistake of ours, and an error.
-Result<std::vector<std::string>> lint_written(const std::filesystem::path& folder, std::string_view engine);
-
-/// Engines that there are rules for, and all rules, in the order in which they are applied.
-std::vector<std::string> linted_engines();
+/// All rules, in the order in which they are applied.
 std::vector<LintRuleInfo> lint_rules();
 
 }  // namespace argosy::engines
