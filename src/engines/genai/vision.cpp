@@ -272,7 +272,8 @@ Result<BundlePlan> plan_vision_language(const SourceModel& model) {
 
   draft.vision.name = "vision";
   draft.vision.file = draft.vision_graph.file;
-  draft.vision.texts = {{"config_filename", std::string(kImageProcessorFile)}};
+  // Without a processor the engine is told of no file: pictures are given to it as they are to be.
+  draft.vision.texts = {{"config_filename", std::string(draft.processor ? kImageProcessorFile : "")}};
   draft.vision.outputs = {{"image_features", "image_features"}};
   draft.embedding_section.name = "embedding";
   draft.embedding_section.file = draft.embedding_graph.file;
