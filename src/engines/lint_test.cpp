@@ -177,6 +177,10 @@ TEST(LintTransformersjs, knows_graphs_caches_and_data) {
   JsonDocument other = parse(R"({"model_type": "lla", "architectures": [1, "LlaForCausalLM"]})");
   EXPECT_EQ(sessions(other.root()), std::vector<std::string>{"model"});
   EXPECT_FALSE(cache_names(other.root()).is_known);
+  JsonDocument detection = parse(R"({"architectures": ["DetrForObjectDetection"], "is_encoder_decoder": true})");
+  EXPECT_EQ(sessions(detection.root()), std::vector<std::string>{"model"});
+  JsonDocument unknown = parse(R"({"architectures": ["NewForConditionalGeneration"], "is_encoder_decoder": true})");
+  EXPECT_EQ(sessions(unknown.root()).size(), 2u);
   JsonDocument data =
       parse(R"({"transformers.js_config": {"use_external_data_format": {"model_q4.onnx": 3, "model": true}}})");
   EXPECT_EQ(declared_chunks(data.root(), "model_q4.onnx", "model"), 3);

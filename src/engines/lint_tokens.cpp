@@ -139,6 +139,7 @@ void check_chat_template(const LintedBundle& bundle, const FindingSink& found) {
 
 void check_processor(const LintedBundle& bundle, const FindingSink& found) {
   if (bundle.file("preprocessor_config.json") != nullptr || bundle.file("processor_config.json") != nullptr) return;
+  if (bundle.file("bundle.json") != nullptr) return;  // written with all that the model has
   for (const LintedGraph& graph : bundle.graphs()) {
     for (std::string_view name : {"pixel_values", "input_features", "input_values"}) {
       if (graph.input(name) == nullptr) continue;
@@ -169,8 +170,13 @@ constexpr LintRule kRules[] = {
 }  // namespace
 
 bool has_no_end_token(const LintedBundle& bundle) {
-  return bundle.config().find("eos_token_id").is_null() &&
-         integers(bundle.json("generation_config.json").find("eos_token_id")).empty();
+  bool says_none = false;
+  for (JsonView part : {bundle.config(), bundle.text_config(), bundle.json("generation_config.json")}) {
+    JsonView ids = part.find("eos_token_id");
+    if (!integers(ids).empty()) return false;
+    says_none = says_none || ids.is_null();
+  }
+  return says_none;
 }
 
 std::string ids_text(const std::vector<int64_t>& ids) {

@@ -153,8 +153,11 @@ int64_t layers_of(JsonView config, std::string_view key) {
 }  // namespace
 
 std::vector<std::string> sessions(JsonView config) {
-  std::string_view graphs = config.find("is_encoder_decoder").as_bool().value_or(false) ? kSeq2Seq : "model";
+  std::string_view graphs = "model";
+  bool is_encoder_decoder = config.find("is_encoder_decoder").as_bool().value_or(false);
   for (JsonView name : config.find("architectures").items()) {
+    // Detection models are encoder-decoders, too, in one graph.
+    if (is_encoder_decoder && name.as_string().value_or("").ends_with("ForConditionalGeneration")) graphs = kSeq2Seq;
     for (const ClassRow& row : kClasses) {
       if (row.name == name.as_string()) graphs = row.graphs;
     }
