@@ -25,6 +25,7 @@ class Editor {
   Status operator()(const engines::RenameDim& edit) { return onnx::rename_dim(model_, edit.from, edit.to); }
   Status operator()(const engines::OrderInputs& edit) { return onnx::order_inputs(model_, edit.names); }
   Status operator()(const engines::CastInput& edit) { return onnx::cast_input(model_, edit.name, edit.dtype); }
+  Status operator()(const engines::AssumeOnes& edit) { return onnx::assume_ones(model_, edit.name, edit.like); }
   Status operator()(const engines::AcceptEmptyState& edit) {
     return onnx::accept_empty_state(model_, edit.input, edit.dim);
   }

@@ -64,6 +64,10 @@ struct OrderInputs {
 struct CastInput {
   std::string name, dtype;
 };
+/// An input goes: it is one everywhere, in the shape of another input.
+struct AssumeOnes {
+  std::string name, like;
+};
 /// A state that is empty along a dim may then have any size in its other dims.
 struct AcceptEmptyState {
   std::string input;
@@ -93,7 +97,7 @@ struct PostponeOutput {
 
 using Edit = std::variant<RenameInput, RenameOutput, DropOutput, WidenState, PostponeOutput, DropInput,
                           ComputeTokenTypes, GroupRows, AcceptGroupedRows, ComputePatchPositions, RenameDim,
-                          OrderInputs, CastInput, AcceptEmptyState, ComputeCrossStates, DropFeatures>;
+                          OrderInputs, CastInput, AssumeOnes, AcceptEmptyState, ComputeCrossStates, DropFeatures>;
 
 /// One graph of a bundle.
 struct GraphPlan {

@@ -97,13 +97,17 @@ def seq2seq(model: Any, name: str, folder: Path | None = None) -> Case:
     prompts = random_prompts(model.config.vocab_size)
     inputs = {"input_ids": prompts, "attention_mask": torch.ones_like(prompts)}
     text = best_text(model, inputs, prompts, 1)
-    start = model.generation_config.decoder_start_token_id
     request = {
         "call": "generate", "auto": "AutoModelForSeq2SeqLM", "max_new_tokens": NEW_TOKENS,
         "inputs": _specs(input_ids=torch.tensor([text.prompt]), attention_mask=torch.ones(1, len(text.prompt), dtype=torch.int64)),
         "options": _nothing_forced(),
     }  # fmt: skip
-    return Case(name, "encoder and decoder", request, _same_tokens([[start, *text.tokens]]), _facts(text), text.distinct)
+    return Case(name, "encoder and decoder", request, _same_tokens([[_start(model), *text.tokens]]), _facts(text), text.distinct)
+
+
+def _start(model: Any) -> int:
+    settings = model.generation_config
+    return settings.bos_token_id if settings.decoder_start_token_id is None else settings.decoder_start_token_id
 
 
 def _nothing_forced() -> dict[str, None]:
@@ -139,13 +143,11 @@ def caption(model: Any, name: str, folder: Path | None = None) -> Case:
     size = model.config.encoder.image_size
     pixels = torch.randn(12, 3, size, size, generator=torch.Generator().manual_seed(0))
     text = best_text(model, {"pixel_values": pixels}, torch.zeros(len(pixels), 0, dtype=torch.int64), 1)
-    settings = model.generation_config
-    start = settings.bos_token_id if settings.decoder_start_token_id is None else settings.decoder_start_token_id
     request = {
         "call": "generate", "auto": "AutoModelForVision2Seq", "max_new_tokens": NEW_TOKENS,
         "inputs": _specs(pixel_values=pixels[text.row : text.row + 1]), "options": _nothing_forced(),
     }  # fmt: skip
-    return Case(name, "text of a picture", request, _same_tokens([[start, *text.tokens]]), _facts(text), text.distinct)
+    return Case(name, "text of a picture", request, _same_tokens([[_start(model), *text.tokens]]), _facts(text), text.distinct)
 
 
 def picture(path: Path, size: int, seed: int = 0) -> np.ndarray:
@@ -221,10 +223,15 @@ def zero_shot(model: Any, name: str, folder: Path) -> Case:
     image = picture(folder.parent / f"{name}.png", _size(settings))
     labels = ["a cat", "a red house", "two dogs and a bird"]
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    texts = tokenizer(labels, padding=True, return_tensors="pt")
+    # What the engine does for these models, and what they were trained with.
+    is_siglip = model.config.model_type == "siglip"
+    texts = tokenizer(labels, padding="max_length" if is_siglip else True, return_tensors="pt")
+    inputs = {"input_ids": texts["input_ids"], "pixel_values": _pixels(image, settings)}
+    if not is_siglip:
+        inputs["attention_mask"] = texts["attention_mask"]
     with torch.no_grad():
-        made = model(pixel_values=_pixels(image, settings), input_ids=texts["input_ids"], attention_mask=texts["attention_mask"])
-    scores = dict(zip(labels, made.logits_per_image.softmax(-1)[0].tolist(), strict=True))
+        logits = model(**inputs).logits_per_image[0]
+    scores = dict(zip(labels, (logits.sigmoid() if is_siglip else logits.softmax(-1)).tolist(), strict=True))
     request = {
         "call": "pipeline", "task": "zero-shot-image-classification",
         "arguments": [str(folder.parent / f"{name}.png"), labels], "options": {"hypothesis_template": "{}"},

@@ -46,6 +46,24 @@ Status cast_input(Model& model, std::string_view name, std::string_view dtype) {
   return {};
 }
 
+Status assume_ones(Model& model, std::string_view name, std::string_view like) {
+  Ref input = find_input(model, name), shaped = find_input(model, like);
+  if (!input.is_valid()) return fail(no_such_port(model, "input", name));
+  if (!shaped.is_valid()) return fail(no_such_port(model, "input", like));
+  if (model[input].dtype != DType::kI64)
+    return fail(ErrorCode::kInvalidInput, format("{} is not of 64-bit integers", quoted(name)));
+  std::vector<std::byte> one(sizeof(int64_t));
+  one[0] = std::byte{1};
+  ARGOSY_TRY(TensorSourcePtr value, literal(std::move(one), DType::kI64, {1}));
+  std::erase(model.graphs[0].inputs, input);
+  model[input].name.clear();
+  Ref sizes = add_value(model, {"", DType::kI64, std::nullopt});
+  std::vector<Node>& root = model.graphs[0].nodes;
+  root.insert(root.begin(), {"ConstantOfShape", "", {sizes}, {input}, {{"value", std::move(value)}}});
+  root.insert(root.begin(), {"Shape", "", {shaped}, {sizes}});
+  return {};
+}
+
 Status accept_empty_state(Model& model, std::string_view input, int dim) {
   Ref inner = find_input(model, input);
   if (!inner.is_valid()) return fail(no_such_port(model, "input", input));

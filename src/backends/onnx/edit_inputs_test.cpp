@@ -56,6 +56,17 @@ TEST(EditInputs, casts_what_callers_give) {
   EXPECT_FALSE(cast_input(model, "mask", "no type"));
 }
 
+TEST(EditInputs, an_input_that_is_one_everywhere_goes) {
+  Model model = two_inputs();
+  ASSERT_TRUE(assume_ones(model, "mask", "past"));
+  EXPECT_EQ(model.graphs[0].inputs.size(), 1u);
+  const std::vector<Node>& nodes = model.graphs[0].nodes;
+  EXPECT_EQ(nodes[0].inputs[0], find_input(model, "past"));
+  EXPECT_EQ(nodes[1].op, "ConstantOfShape");
+  EXPECT_EQ(nodes[1].outputs[0], nodes[3].inputs[0]);
+  EXPECT_FALSE(assume_ones(model, "past", "past")) << "only masks of integers";
+}
+
 TEST(EditInputs, an_empty_state_may_have_any_sizes) {
   Model model = two_inputs();
   ASSERT_TRUE(accept_empty_state(model, "past", 2));

@@ -104,12 +104,27 @@ class Planner {
   }
 
   Status add_single(const ComponentInterface& component) {
-    add_graph(component, "model");
+    GraphPlan& graph = add_graph(component, "model");
+    if (component.input("attention_mask") != nullptr && component.input("input_ids") != nullptr &&
+        pays_no_heed_to_masks())
+      graph.edits.emplace_back(AssumeOnes{"attention_mask", "input_ids"});
     if (const Port* port = unknown_input(component, kEncoderInputs)) {
       planned_.bundle.notes.push_back(
           format("the graph has to be given {}, which {} does not make", port->name, kEngine));
     }
     return {};
+  }
+
+  /// The engine's tokenizers make masks for all models, also for those that were trained without (SigLIP): these see
+  /// what texts are filled up with.
+  bool pays_no_heed_to_masks() const {
+    if (model_.model_type() == "siglip") return true;
+    JsonView names = model_.tokenizer_config ? model_.tokenizer_config->root().find("model_input_names") : JsonView();
+    if (names.size() == 0) return false;
+    for (JsonView name : names.items()) {
+      if (name.as_string() == "attention_mask") return false;
+    }
+    return true;
   }
 
   Status add_decoder(const ComponentInterface& decode, std::string_view name, const std::string& part) {
