@@ -120,10 +120,31 @@ void check_layers(const LintedBundle& bundle, const FindingSink& found) {
   }
 }
 
+/// Lower case letters and digits of a name: "Ernie4_5ForCausalLM" and "ernie4_5" begin alike then.
+std::string plain_letters(std::string_view name) {
+  std::string letters;
+  for (char c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) letters += c;
+  }
+  return letters;
+}
+
+/// Whether attention is known to be plain. Some configurations have a type that an engine knows, and not their own;
+/// then the class is of another name.
+bool has_plain_attention(JsonView config) {
+  std::string_view type = config.find("model_type").as_string().value_or("");
+  if (std::find(std::begin(kPlainAttention), std::end(kPlainAttention), type) == std::end(kPlainAttention))
+    return false;
+  if (type.ends_with("_text")) type.remove_suffix(5);
+  for (JsonView name : config.find("architectures").items()) {
+    if (!plain_letters(name.as_string().value_or("")).starts_with(plain_letters(type))) return false;
+  }
+  return true;
+}
+
 void check_shape(const LintedBundle& bundle, const FindingSink& found) {
-  auto type = bundle.text_config().find("model_type").as_string();
-  if (!type || std::find(std::begin(kPlainAttention), std::end(kPlainAttention), *type) == std::end(kPlainAttention))
-    return;
+  if (!has_plain_attention(bundle.text_config())) return;
   auto heads = bundle.text_number({"num_key_value_heads"}), queries = bundle.text_number({"num_attention_heads"});
   auto hidden = bundle.text_number({"hidden_size"}), size = bundle.text_number({"head_dim"});
   if (!heads) heads = queries;

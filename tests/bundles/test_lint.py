@@ -178,3 +178,13 @@ def test_graphs_may_share_data_of_one_of_them(tmp_path: Path) -> None:
     both = (tmp_path / "encoder_model.onnx").read_bytes()
     (tmp_path / "encoder_model_2.onnx").write_bytes(both)
     assert findings(tmp_path) == (0, [])
+
+
+def test_sizes_of_caches_are_known_by_the_class_of_the_model(tmp_path: Path) -> None:
+    """A type that stands for another one in config.json, as transformers.js needs it, says nothing of sizes."""
+    MAKERS["transformersjs"](tmp_path)
+    content = json.loads((tmp_path / "config.json").read_text())
+    for architecture, rules in (("LlamaForCausalLM", ["cache-shape"]), ("DeepseekV2ForCausalLM", [])):
+        changed = {**content, "num_key_value_heads": 1, "architectures": [architecture]}
+        (tmp_path / "config.json").write_text(json.dumps(changed))
+        assert [each["rule"] for each in findings(tmp_path)[1]] == rules
