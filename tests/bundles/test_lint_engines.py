@@ -1,8 +1,9 @@
-"""What `argosy lint` says of bundles for ONNX Runtime GenAI is what the engine says of them."""
+"""What `argosy lint` says of bundles for ONNX Runtime GenAI and transformers.js is what these say of them."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,10 @@ from pathlib import Path
 import pytest
 from lint_bundles import MAKERS, genai, genai_config, write_json
 from lint_cases import CASES, Case
+from node_modules import node, node_modules
 from test_lint import findings
 
-pytest.importorskip("onnxruntime_genai")
+HERE = Path(__file__).resolve().parent
 
 # Opens each bundle and generates a few tokens; the errors go to stdout, one a line. In a process of its own, since the
 # engine is given what it does not expect.
@@ -38,7 +40,8 @@ for folder in json.load(sys.stdin):
     sys.stdout.flush()
 """
 
-# Errors of lint that the engine does not stumble over itself: files that it does not read, and wrong results.
+# Errors of lint that the engines do not stumble over here: files that they do not read, wrong results, and data that Node
+# finds without being told, as browsers do not.
 SILENT = {
     "graph-unreadable-link",
     "json-unreadable-array",
@@ -46,6 +49,9 @@ SILENT = {
     "genai-eos-",
     "genai-eos-pad",
     "genai-eos-more",
+    "tjs-data-name-",
+    "tjs-data-undeclared-",
+    "tjs-data-undeclared-none",
 }
 
 TYPES = """chatglm decoder ernie4_5 gemma gemma2 gemma3 gemma3_text gemma3_vl_text gemma4 gemma4_text gemma4_unified gpt2
@@ -89,7 +95,7 @@ KEYS = [
 ]
 
 
-def ask_engine(folders: list[Path]) -> list[str]:
+def ask_genai(folders: list[Path]) -> list[str]:
     """What the engine complains of, empty where it runs."""
     command = [sys.executable, "-c", WORKER]
     given = json.dumps([str(folder) for folder in folders])
@@ -101,24 +107,51 @@ def lint_rules_of(folder: Path) -> set[str]:
     return {each["rule"] for each in findings(folder, "--for", "genai")[1]}
 
 
-def test_errors_are_what_the_engine_refuses(tmp_path: Path) -> None:
-    def make(number: int, case: Case) -> Path:
-        folder = tmp_path / str(number) / "bundle"
-        MAKERS[case.bundle](folder)
-        case.spoil(folder)
-        return folder
+def ask_transformersjs(folders: list[Path], classes: list[str]) -> list[str]:
+    given = json.dumps([[str(folder), name] for folder, name in zip(folders, classes, strict=True)])
+    command = [node(), str(HERE / "js/open_bundles.mjs")]
+    variables = {**os.environ, "NODE_MODULES": str(node_modules())}
+    done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=300, check=True, env=variables)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
-    cases = [case for case in CASES if case.bundle == "genai"]
-    folders = [make(number, case) for number, case in enumerate(cases)]
-    genai(tmp_path / "good")
-    complaints = ask_engine([tmp_path / "good", *folders])
-    assert complaints[0] == ""
-    for case, folder, complaint in zip(cases, folders, complaints[1:], strict=True):
-        has_errors = findings(folder, "--for", "genai")[0] == 3
-        is_silent = f"{case.rule}-{case.name}" in SILENT
-        # A warning may be of something that the engine refuses, as here a prompt of another length.
-        if has_errors:
+
+def spoilt(cases: list[Case], folder: Path) -> list[Path]:
+    folders = []
+    for number, case in enumerate(cases):
+        folders.append(folder / str(number) / "bundle")
+        MAKERS[case.bundle](folders[-1])
+        case.spoil(folders[-1])
+    return folders
+
+
+def compare(engine: str, cases: list[Case], folders: list[Path], complaints: list[str]) -> None:
+    for case, folder, complaint in zip(cases, folders, complaints, strict=True):
+        # A warning may be of something that the engine refuses, too: it depends on what it is asked.
+        if findings(folder, "--for", engine)[0] == 3:
+            is_silent = f"{case.rule}-{case.name}" in SILENT
             assert bool(complaint) != is_silent, (case.rule, case.name, complaint)
+
+
+def test_errors_are_what_genai_refuses(tmp_path: Path) -> None:
+    cases = [case for case in CASES if case.bundle == "genai"]
+    folders = spoilt(cases, tmp_path)
+    genai(tmp_path / "good")
+    complaints = ask_genai([tmp_path / "good", *folders])
+    assert complaints[0] == ""
+    compare("genai", cases, folders, complaints[1:])
+
+
+@pytest.mark.skipif(node() is None or node_modules() is None, reason="Node and transformers.js are not installed")
+def test_errors_are_what_transformersjs_refuses(tmp_path: Path) -> None:
+    good = {"transformersjs": "AutoModelForCausalLM", "transformersjs_seq2seq": "AutoModelForSeq2SeqLM"}
+    cases = [case for case in CASES if case.bundle in good]
+    folders = spoilt(cases, tmp_path)
+    for name in good:
+        MAKERS[name](tmp_path / name)
+    classes = [*good.values(), *(good[case.bundle] for case in cases)]
+    complaints = ask_transformersjs([*(tmp_path / name for name in good), *folders], classes)
+    assert complaints[:2] == ["", ""]
+    compare("transformersjs", cases, folders, complaints[2:])
 
 
 def test_types_are_those_of_the_engine(tmp_path: Path) -> None:
@@ -127,7 +160,7 @@ def test_types_are_those_of_the_engine(tmp_path: Path) -> None:
         folders.append(tmp_path / name)
         genai(folders[-1])
         write_json(folders[-1] / "genai_config.json", genai_config(type=name))
-    for name, folder, complaint in zip(TYPES, folders, ask_engine(folders), strict=True):
+    for name, folder, complaint in zip(TYPES, folders, ask_genai(folders), strict=True):
         assert ("genai-type-unknown" in lint_rules_of(folder)) == ("Unsupported model_type" in complaint), (
             name,
             complaint,
@@ -145,6 +178,6 @@ def test_keys_are_those_of_the_engine(tmp_path: Path) -> None:
             place = place[part]
         place[key] = content
         write_json(folders[-1] / "genai_config.json", config)
-    for row, folder, complaint in zip(KEYS, folders, ask_engine(folders), strict=True):
+    for row, folder, complaint in zip(KEYS, folders, ask_genai(folders), strict=True):
         is_refused = "Unknown value" in complaint or "Expected a" in complaint
         assert ("genai-key-refused" in lint_rules_of(folder)) == is_refused, (row, complaint)

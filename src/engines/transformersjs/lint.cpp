@@ -267,7 +267,7 @@ constexpr LintRule kRules[] = {
      "use a version of transformers.js that knows the type, or export without a cache", check_cache_known},
     {"tjs-cache-name", kLintError, "cache inputs under names that the engine does not feed",
      "call them past_key_values.N.key and .value", check_cache_names},
-    {"tjs-cache-dim", kLintError, "caches whose first dim is not called batch_size: the engine then makes it 0",
+    {"tjs-cache-dim", kLintWarning, "caches whose first dim is not called batch_size: the engine then makes it 0",
      "call the dim batch_size", check_cache_dims},
     {"tjs-cross-cache", kLintError, "a merged decoder that cannot compute its cross-attention in the first call",
      "export with --for transformersjs", check_cross},
