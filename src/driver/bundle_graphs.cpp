@@ -2,6 +2,7 @@
 
 #include "backends/onnx/edit.h"
 #include "backends/onnx/edit_cross_states.h"
+#include "backends/onnx/edit_features.h"
 #include "backends/onnx/edit_inputs.h"
 #include "backends/onnx/edit_media.h"
 #include "backends/onnx/edit_token_embedding.h"
@@ -42,6 +43,14 @@ class Editor {
   }
   Status operator()(const engines::GroupRows& edit) { return onnx::group_rows(model_, edit.output, edit.rows); }
   Status operator()(const engines::AcceptGroupedRows& edit) { return onnx::accept_grouped_rows(model_, edit.input); }
+  Status operator()(const engines::JoinOutputs& edit) { return onnx::join_outputs(model_, edit.outputs); }
+  Status operator()(const engines::SpreadFeatures& edit) {
+    return onnx::spread_features(model_,
+                                 {edit.features, edit.more_inputs, edit.embeddings, edit.mask, edit.more_outputs});
+  }
+  Status operator()(const engines::TakeSpreadFeatures& edit) {
+    return onnx::take_spread_features(model_, edit.embeddings, edit.mask, edit.features);
+  }
   Status operator()(const engines::ComputePatchPositions& edit) {
     return onnx::compute_patch_positions(model_, edit.grid, {edit.merge_size, edit.window, edit.side});
   }

@@ -45,6 +45,22 @@ struct GroupRows {
 struct AcceptGroupedRows {
   std::string input;
 };
+/// Outputs [n, width] become one under the first one's name, side by side (backends/onnx/edit_features.h).
+struct JoinOutputs {
+  std::vector<std::string> outputs;
+};
+/// Features that deeper layers of a decoder want travel beside the embeddings of their tokens.
+struct SpreadFeatures {
+  std::string features;                   // input that has the others beside it
+  std::vector<std::string> more_inputs;   // which go
+  std::string embeddings, mask;           // outputs; the second says which tokens have features, and goes
+  std::vector<std::string> more_outputs;  // which go
+};
+/// The other end, in the decoder.
+struct TakeSpreadFeatures {
+  std::string embeddings, mask;
+  std::vector<std::string> features;
+};
 /// Positions and boundaries of one picture's patches are computed from its grid [1, 3], a new input.
 struct ComputePatchPositions {
   std::string grid;
@@ -95,9 +111,10 @@ struct PostponeOutput {
   std::string output, last;
 };
 
-using Edit = std::variant<RenameInput, RenameOutput, DropOutput, WidenState, PostponeOutput, DropInput,
-                          ComputeTokenTypes, GroupRows, AcceptGroupedRows, ComputePatchPositions, RenameDim,
-                          OrderInputs, CastInput, AssumeOnes, AcceptEmptyState, ComputeCrossStates, DropFeatures>;
+using Edit =
+    std::variant<RenameInput, RenameOutput, DropOutput, WidenState, PostponeOutput, DropInput, ComputeTokenTypes,
+                 GroupRows, AcceptGroupedRows, JoinOutputs, SpreadFeatures, TakeSpreadFeatures, ComputePatchPositions,
+                 RenameDim, OrderInputs, CastInput, AssumeOnes, AcceptEmptyState, ComputeCrossStates, DropFeatures>;
 
 /// One graph of a bundle.
 struct GraphPlan {

@@ -37,6 +37,7 @@ _PROMPTS = {
     "whisper": "<|startoftranscript|>",
     "gemma3": "<s>look <start_of_image> what is it",
     "qwen2_5_vl": "<s>look <|vision_start|><|vision_end|> what is it",
+    "qwen3_vl": "<s>look <|vision_start|><|vision_end|> what is it",
     "qwen3_5": "<s>look <|vision_start|><|vision_end|> what is it",
 }
 #: Tensors of the engine's that are no arguments of models.

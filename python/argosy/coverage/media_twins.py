@@ -44,6 +44,11 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "qwen2_vl": _QWEN | {"vision_config": _QWEN_VISION | {"embed_dim": 64, "mlp_ratio": 2}},
     "qwen2_5_vl": _QWEN | {"vision_config": _QWEN_VISION | {"intermediate_size": 96, "window_size": 16, "out_hidden_size": 64,
                                                             "fullatt_block_indexes": [1]}},
+    "qwen3_vl": _QWEN | {
+        "text_config": _QWEN["text_config"] | {"head_dim": 16, "num_hidden_layers": 4},
+        "vision_config": _QWEN_VISION | {"depth": 4, "intermediate_size": 96, "out_hidden_size": 64, "num_position_embeddings": 64,
+                                         "deepstack_visual_indexes": [0, 1, 2]},
+    },
     "qwen3_5": _QWEN | {
         "text_config": _QWEN["text_config"] | {
             "head_dim": 16, "layer_types": ["linear_attention", "full_attention"], "linear_conv_kernel_dim": 4,
@@ -60,6 +65,7 @@ _TOKENS = {
     "gemma3": {"<boi>": "<start_of_image>", "<eoi>": "<end_of_image>", "<image>": "<image_soft_token>"},
     "qwen2_vl": _QWEN_TOKENS,
     "qwen2_5_vl": _QWEN_TOKENS,
+    "qwen3_vl": _QWEN_TOKENS,
     "qwen3_5": _QWEN_TOKENS,
 }
 #: Of Whisper's feature extractor, whatever the model's size.

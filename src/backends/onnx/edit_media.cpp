@@ -1,69 +1,15 @@
 #include "backends/onnx/edit_media.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "backends/onnx/edit.h"
-#include "backends/onnx/kernel_types.h"
+#include "backends/onnx/edit_nodes.h"
 #include "base/text.h"
 
 namespace argosy::onnx {
 namespace {
-
-/// Nodes to be put in front of a model's own.
-class Front {
- public:
-  explicit Front(Model& model) : model_(model) {}
-
-  /// A node with one result of a dtype; the shape is nobody's concern inside.
-  Ref node(std::string op, std::vector<Ref> inputs, DType dtype, std::vector<Attribute> attributes = {}) {
-    Ref result = add_value(model_, {"", dtype, std::nullopt});
-    give(std::move(op), std::move(inputs), result, std::move(attributes));
-    return result;
-  }
-  Ref node(std::string op, std::vector<Ref> inputs, std::vector<Attribute> attributes = {}) {
-    return node(std::move(op), std::move(inputs), DType::kI64, std::move(attributes));
-  }
-  /// The same for a result that is there already.
-  void give(std::string op, std::vector<Ref> inputs, Ref result, std::vector<Attribute> attributes = {}) {
-    nodes_.push_back({std::move(op), "", std::move(inputs), {result}, std::move(attributes)});
-  }
-  Ref ints(const std::vector<int64_t>& values) { return add_ints(model_, values); }
-  Ref integer(int64_t value) { return add_integer(model_, value); }
-  /// One size of a tensor, with one dim.
-  Ref size(Ref tensor, int64_t dim) { return node("Shape", {tensor}, {{"start", dim}, {"end", dim + 1}}); }
-  Ref cast(Ref value, DType dtype) { return node("Cast", {value}, dtype, {{"to", to_attribute(dtype)}}); }
-  void give_cast(Ref value, Ref result) {
-    give("Cast", {value}, result, {{"to", to_attribute(model_[result].dtype.value_or(DType::kI64))}});
-  }
-  Ref concat(std::vector<Ref> parts) { return node("Concat", std::move(parts), {{"axis", int64_t{0}}}); }
-
-  void insert() {
-    std::vector<Node>& root = model_.graphs[0].nodes;
-    root.insert(root.begin(), std::make_move_iterator(nodes_.begin()), std::make_move_iterator(nodes_.end()));
-  }
-
- private:
-  static int64_t to_attribute(DType dtype) { return onnx_type(dtype); }
-
-  Model& model_;
-  std::vector<Node> nodes_;
-};
-
-/// Takes an input away from callers; the value stays, without a name and a producer.
-Ref take_input(Model& model, Ref input) {
-  std::erase(model.graphs[0].inputs, input);
-  model[input].name.clear();
-  return input;
-}
-
-Ref add_input(Model& model, std::string_view name, std::vector<Dim> shape) {
-  Ref input = add_value(model, {std::string(name), DType::kI64, std::move(shape)});
-  model.graphs[0].inputs.push_back(input);
-  return input;
-}
 
 bool is_read(const Model& model, Ref value) {
   for (const Graph& graph : model.graphs) {
@@ -93,7 +39,7 @@ Status compute_token_types(Model& model, std::string_view name, const TokenTypeS
   take_input(model, types);
   Ref tokens = find_input(model, source.tokens);
   if (!tokens.is_valid()) tokens = add_input(model, source.tokens, {std::string("batch"), std::string("sequence")});
-  Front front(model);
+  NodeList front(model);
   Ref past = front.node("Sub", {front.size(mask, 1), front.size(tokens, 1)});
   if (source.media_token) {
     Ref is_media = front.node("Equal", {tokens, front.integer(*source.media_token)}, DType::kBool);
@@ -132,7 +78,7 @@ Status accept_grouped_rows(Model& model, std::string_view input) {
   int64_t columns = *width;
   Ref outer = split_input(model, inner);
   model[outer].shape.reset();
-  Front front(model);
+  NodeList front(model);
   front.give("Reshape", {outer, front.ints({-1, columns})}, inner);
   front.insert();
   return {};
@@ -251,7 +197,7 @@ class Patches {
     return front_.node("Range", {front_.integer(0), scalar, front_.integer(1)});
   }
 
-  Front front_;
+  NodeList front_;
   PatchOrder order_;
   Ref frames_, rows_, columns_, area_, merge_, block_rows_, block_columns_;  // each with one dim
   Ref row_, column_;

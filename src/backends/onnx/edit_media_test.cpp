@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/onnx/edit.h"
+#include "backends/onnx/edit_features.h"
 
 namespace argosy::onnx {
 namespace {
@@ -95,6 +96,49 @@ TEST(EditMedia, groups_rows_for_callers) {
   EXPECT_FALSE(model[find_input(model, "in")].shape.has_value());
   EXPECT_TRUE(is_ordered(model));
   EXPECT_FALSE(accept_grouped_rows(model, "in"));  // its rows are no longer of a fixed size
+}
+
+/// Every output is the input of its place.
+Model passing(const std::vector<std::pair<std::string, std::vector<Dim>>>& inputs,
+              const std::vector<std::string>& outputs) {
+  Model model;
+  model.graphs.resize(1);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Ref in = add_value(model, {inputs[i].first, DType::kF32, inputs[i].second});
+    Ref out = add_value(model, {outputs[i], DType::kF32, inputs[i].second});
+    model.graphs[0].inputs.push_back(in);
+    model.graphs[0].outputs.push_back(out);
+    model.graphs[0].nodes.push_back({"Identity", "", {in}, {out}});
+  }
+  return model;
+}
+
+int64_t last_dim(const Model& model, Ref value) { return std::get<int64_t>(model[value].shape->back()); }
+
+TEST(EditFeatures, travel_side_by_side) {
+  std::vector<Dim> rows = {"n", int64_t{8}}, tokens = {"batch", "sequence", int64_t{8}}, mask = {"batch", "sequence"};
+  Model encoder = passing({{"a", rows}, {"b", rows}, {"c", rows}}, {"features", "deep.0", "deep.1"});
+  ASSERT_TRUE(join_outputs(encoder, {"features", "deep.0", "deep.1"}));
+  EXPECT_EQ(encoder.graphs[0].outputs.size(), 1u);
+  EXPECT_EQ(last_dim(encoder, find_output(encoder, "features")), 24);
+  EXPECT_TRUE(is_ordered(encoder));
+  EXPECT_FALSE(join_outputs(encoder, {"features", "deep.0"}));
+
+  Model embedding = passing({{"ids", tokens}, {"mask_in", mask}, {"features", rows}, {"deep.0", rows}},
+                            {"embeds", "mask", "rest", "more.0"});
+  ASSERT_TRUE(spread_features(embedding, {"features", {"deep.0"}, "embeds", "mask", {"more.0"}}));
+  EXPECT_EQ(input_names(embedding), (std::vector<std::string>{"ids", "mask_in", "features"}));
+  EXPECT_EQ(last_dim(embedding, find_input(embedding, "features")), 16);
+  EXPECT_EQ(last_dim(embedding, find_output(embedding, "embeds")), 16);
+  EXPECT_FALSE(find_output(embedding, "mask").is_valid());
+  EXPECT_TRUE(is_ordered(embedding));
+
+  Model decoder = passing({{"embeds", tokens}, {"mask", mask}, {"more.0", rows}}, {"x", "y", "z"});
+  EXPECT_FALSE(take_spread_features(decoder, "embeds", "mask", {"more.1"}));
+  ASSERT_TRUE(take_spread_features(decoder, "embeds", "mask", {"more.0"}));
+  EXPECT_EQ(input_names(decoder), (std::vector<std::string>{"embeds"}));
+  EXPECT_EQ(last_dim(decoder, find_input(decoder, "embeds")), 16);
+  EXPECT_TRUE(is_ordered(decoder));
 }
 
 }  // namespace

@@ -33,9 +33,16 @@ struct Architecture {
 /// does nothing special, so all others run as that.
 constexpr std::string_view kPlainType = "gemma3";
 constexpr Architecture kArchitectures[] = {
-    {"gemma3", kPlainType, Pictures::kFixedSize},   {"paligemma", kPlainType, Pictures::kGiven, TokenTypes::kPrefix},
-    {"qwen2_vl", "qwen2_5_vl", Pictures::kPatches}, {"qwen2_5_vl", "qwen2_5_vl", Pictures::kPatches},
-    {"qwen3_5", "qwen3_5", Pictures::kPatches},     {"qwen3_5_moe", "qwen3_5_moe", Pictures::kPatches},
+    // clang-format off
+    {"gemma3", kPlainType, Pictures::kFixedSize},
+    {"paligemma", kPlainType, Pictures::kGiven, TokenTypes::kPrefix},
+    {"qwen2_5_vl", "qwen2_5_vl", Pictures::kPatches},
+    {"qwen2_vl", "qwen2_5_vl", Pictures::kPatches},
+    {"qwen3_5", "qwen3_5", Pictures::kPatches},
+    {"qwen3_5_moe", "qwen3_5_moe", Pictures::kPatches},
+    {"qwen3_vl", "qwen3_vl", Pictures::kPatches},
+    {"qwen3_vl_moe", "qwen3_vl", Pictures::kPatches},
+    // clang-format on
 };
 
 /// The engine knows no other number for its type "gemma3".
@@ -45,6 +52,10 @@ constexpr int64_t kFixedTokens = 256;
 constexpr std::string_view kProcessed[] = {"pixel_values", "pixel_attention_mask", "image_sizes", "spatial_shapes"};
 
 constexpr std::string_view kGrid = "image_grid_thw";
+
+/// Features that deeper layers of the decoder want.
+constexpr std::string_view kDeepOutput = "image_deepstack_features.", kDeepInput = "deepstack_visual_embeds.";
+constexpr std::string_view kDeepMask = "visual_pos_masks";
 constexpr int64_t kMaxPositions = int64_t{1} << 40;
 
 constexpr std::string_view kUsage = R"(```python
@@ -111,6 +122,7 @@ struct Draft {
   Section vision, embedding_section;
   std::optional<TextFile> processor;
   std::vector<std::string> notes;
+  std::vector<std::string> deep_outputs, deep_inputs;  // of the encoder and of the decoder
 };
 
 Architecture architecture_of(const SourceModel& model) {
@@ -131,13 +143,16 @@ std::optional<int64_t> number(JsonView config, std::initializer_list<std::string
 Status check_wiring(const SourceModel& model, const Draft& draft) {
   if (model.component("audio_encoder") != nullptr)
     return refused("it has no way to give sounds to a model of this architecture");
-  if (draft.encoder->output("image_features") == nullptr || draft.encoder->outputs.size() != 1)
+  if (draft.encoder->output("image_features") == nullptr ||
+      draft.encoder->outputs.size() != 1 + draft.deep_outputs.size())
     return refused("its encoder of pictures gives more than features of their tokens");
   for (const Port& port : draft.embedding->inputs) {
-    if (port.name != "input_ids" && port.name != "image_features")
+    bool is_deep = std::ranges::find(draft.deep_outputs, port.name) != draft.deep_outputs.end();
+    if (port.name != "input_ids" && port.name != "image_features" && !is_deep)
       return refused(format("its embedding would have to be given {}", port.name));
   }
-  if (draft.embedding->output("inputs_embeds") == nullptr || draft.embedding->outputs.size() != 1)
+  size_t handed = draft.deep_outputs.empty() ? 1 : 2 + draft.deep_outputs.size();  // embeddings; a mask and the rest
+  if (draft.embedding->output("inputs_embeds") == nullptr || draft.embedding->outputs.size() != handed)
     return refused("its embedding hands more to the decoder than embeddings");
   const Port* positions = draft.decode->input("position_ids");
   bool has_three = positions != nullptr && positions->dims.size() == 3;
@@ -146,12 +161,50 @@ Status check_wiring(const SourceModel& model, const Draft& draft) {
   return {};
 }
 
+/// Finds features for deeper layers; none unless every component knows them by the usual names.
+void find_deep_features(Draft& draft) {
+  for (size_t i = 0; i + 1 < draft.encoder->outputs.size(); ++i) {
+    std::string output = format("{}{}", kDeepOutput, i), input = format("{}{}", kDeepInput, i);
+    if (draft.encoder->output(output) == nullptr || draft.embedding->input(output) == nullptr ||
+        draft.embedding->output(input) == nullptr || draft.decode->input(input) == nullptr)
+      break;
+    draft.deep_outputs.push_back(output);
+    draft.deep_inputs.push_back(input);
+  }
+  if (draft.embedding->output(kDeepMask) != nullptr && draft.decode->input(kDeepMask) != nullptr) return;
+  draft.deep_outputs.clear();
+  draft.deep_inputs.clear();
+}
+
+/// The engine hands on one tensor of features and one of embeddings: the rest is put beside them, which makes them
+/// wider.
+void plan_deep_features(Draft& draft) {
+  if (draft.deep_outputs.empty()) return;
+  JoinOutputs join{{"image_features"}};
+  join.outputs.insert(join.outputs.end(), draft.deep_outputs.begin(), draft.deep_outputs.end());
+  draft.vision_graph.edits.emplace_back(std::move(join));
+  draft.embedding_graph.edits.emplace_back(
+      SpreadFeatures{"image_features", draft.deep_outputs, "inputs_embeds", std::string(kDeepMask), draft.deep_inputs});
+  draft.decoder.graph.edits.emplace_back(
+      TakeSpreadFeatures{"inputs_embeds", std::string(kDeepMask), draft.deep_inputs});
+  for (auto& [key, value] : draft.decoder.section.numbers) {
+    if (key == "hidden_size") value *= static_cast<int64_t>(1 + draft.deep_outputs.size());
+  }
+  draft.notes.push_back(format(
+      "\"hidden_size\" of genai_config.json is {} times the model's: features for deeper layers travel beside the "
+      "embeddings, which is all that the engine hands on.",
+      1 + draft.deep_outputs.size()));
+}
+
 /// Types of tokens aren't among what the engine has; they follow from the ids.
 Status plan_text_decoder(const SourceModel& model, Draft& draft) {
   constexpr std::string_view kTypes = "token_type_ids", kIds = "input_ids";
   ComponentInterface decode = *draft.decode;
   bool has_types = decode.input(kTypes) != nullptr;
-  std::erase_if(decode.inputs, [&](const Port& port) { return port.name == kTypes; });
+  std::erase_if(decode.inputs, [&](const Port& port) {
+    bool is_deep = std::ranges::find(draft.deep_inputs, port.name) != draft.deep_inputs.end();
+    return port.name == kTypes || is_deep || (!draft.deep_inputs.empty() && port.name == kDeepMask);
+  });
   ARGOSY_TRY(draft.decoder, plan_decoder(model, decode));
   if (!has_types) return {};
   if (decode.input("attention_mask") == nullptr) return refused("it has types of tokens and no mask");
@@ -258,6 +311,7 @@ bool is_vision_language(const SourceModel& model) {
 Result<BundlePlan> plan_vision_language(const SourceModel& model) {
   Draft draft{architecture_of(model), model.component("image_encoder"), model.component("embedding"),
               model.component("decode")};
+  find_deep_features(draft);
   ARGOSY_TRY_STATUS(check_wiring(model, draft));
   auto token = number(model.config->root(), {"image_token_id", "image_token_index"});
   if (!token) return refused("its configuration does not say which token stands for a picture");
@@ -266,6 +320,7 @@ Result<BundlePlan> plan_vision_language(const SourceModel& model) {
   draft.vision_graph = {"vision.onnx", draft.encoder->name, {}, std::string(kDataFile)};
   draft.embedding_graph = {"embedding.onnx", draft.embedding->name, {}, std::string(kDataFile)};
   draft.vision.inputs = {{"pixel_values", "pixel_values"}};
+  plan_deep_features(draft);
   if (draft.architecture.pictures == Pictures::kFixedSize) ARGOSY_TRY_STATUS(plan_fixed_size(model, draft));
   if (draft.architecture.pictures == Pictures::kPatches) ARGOSY_TRY_STATUS(plan_patches(model, draft));
   if (draft.architecture.pictures == Pictures::kGiven) ARGOSY_TRY_STATUS(plan_given(draft));
