@@ -266,6 +266,7 @@ std::span<const LintRule> lint_cache_rules() { return kRules; }
 
 std::string shape_text(const OnnxValue& value) {
   std::vector<std::string> dims;
+  dims.reserve(value.shape.size());
   for (const OnnxDim& dim : value.shape)
     dims.push_back(dim.value ? std::to_string(*dim.value) : dim.name.empty() ? "?" : dim.name);
   return format("[{}]", join(dims, ", "));

@@ -181,6 +181,7 @@ bool has_no_end_token(const LintedBundle& bundle) {
 
 std::string ids_text(const std::vector<int64_t>& ids) {
   std::vector<std::string> texts;
+  texts.reserve(ids.size());
   for (int64_t id : ids) texts.push_back(std::to_string(id));
   if (texts.size() > 8) {
     texts.resize(8);

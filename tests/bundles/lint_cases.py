@@ -423,6 +423,7 @@ JS_CASES = [
         "onnx/encoder_model.onnx_data",
         put(CONFIG, "transformers.js_config", {"use_external_data_format": True}),
     ),
+    Case("tjs-data-large", JS, "2 GiB and more", sparse("onnx/model.onnx_data", 1 << 31)),
     # huggingface/transformers.js#1415: a type that this version has no cache for.
     Case("tjs-cache-unknown", JS, '"qwen4"', put(CONFIG, "model_type", "qwen4"), issue="transformers.js#1415"),
     Case("tjs-cache-name", JS, '"past_key_values.1.key"', put(CONFIG, "num_hidden_layers", 1), also=("cache-layers",)),

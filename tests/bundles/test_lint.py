@@ -8,6 +8,7 @@ import random
 import subprocess
 from pathlib import Path
 
+import onnxruntime
 import pytest
 from lint_bundles import MAKERS, encoder, save
 from lint_cases import CASES, Case
@@ -188,3 +189,15 @@ def test_sizes_of_caches_are_known_by_the_class_of_the_model(tmp_path: Path) -> 
         changed = {**content, "num_key_value_heads": 1, "architectures": [architecture]}
         (tmp_path / "config.json").write_text(json.dumps(changed))
         assert [each["rule"] for each in findings(tmp_path)[1]] == rules
+
+
+def test_snapshots_of_the_hub_are_links(tmp_path: Path) -> None:
+    """ONNX Runtime opens graphs that are links to files beside their data, as in the Hub's cache."""
+    snapshot, blobs = tmp_path / "snapshots/1", tmp_path / "blobs"
+    MAKERS["optimum"](snapshot)
+    blobs.mkdir()
+    for number, file in enumerate(sorted(snapshot.iterdir())):
+        file.rename(blobs / str(number))
+        file.symlink_to(f"../../blobs/{number}")
+    assert {each["rule"] for each in findings(snapshot)[1]} == {"link-outside"}
+    onnxruntime.InferenceSession(snapshot / "model.onnx", providers=["CPUExecutionProvider"])

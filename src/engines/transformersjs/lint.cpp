@@ -17,6 +17,7 @@ using transformersjs::DataTypeSuffix;
 using transformersjs::declared_chunks;
 
 constexpr int64_t kMaxChunks = 100;
+constexpr uint64_t kMaxBuffer = uint64_t{1} << 31;
 
 bool is_loaded(const LintedGraph& graph) { return graph.folder() == "onnx"; }
 
@@ -154,6 +155,13 @@ void check_declared_missing(const LintedBundle& bundle, const FindingSink& found
   }
 }
 
+void check_data_size(const LintedBundle& bundle, const FindingSink& found) {
+  for (const LintedFile& file : bundle.files()) {
+    if (file.name.starts_with("onnx/") && file.size >= kMaxBuffer)
+      found.add(file.name, format("it takes {}, browsers refuse buffers of 2 GiB and more", format_bytes(file.size)));
+  }
+}
+
 /// Graphs that take caches, as far as they are opened.
 template <class Visit>
 void each_decoder(const LintedBundle& bundle, Visit visit) {
@@ -262,6 +270,8 @@ constexpr LintRule kRules[] = {
      "declare it in use_external_data_format of transformers.js_config", check_undeclared},
     {"tjs-data-missing", kLintError, "external data that config.json declares and that is not there",
      "declare data only for graphs that have some", check_declared_missing},
+    {"tjs-data-large", kLintWarning, "a file that is too large for browsers",
+     "export with --for transformersjs, which cuts the data into smaller files", check_data_size},
     {"tjs-cache-unknown", kLintError,
      "a cache in a model of a type for which the engine has none (transformers.js#1415)",
      "use a version of transformers.js that knows the type, or export without a cache", check_cache_known},
