@@ -26,6 +26,7 @@ from twin_texts import with_varied_text
 DECODERS = (
     "llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "phi", "phi3", "gpt2", "gpt_neox",
     "opt", "bloom", "falcon", "olmo2", "granite", "cohere", "starcoder2", "stablelm", "smollm3", "deepseek_v3", "glm4", "lfm2",
+    "gptj", "gpt_bigcode", "gpt_oss", "qwen3_next", "falcon_h1", "exaone4", "nemotron", "mamba",
 )  # fmt: skip
 SEQ2SEQ = ("t5", "mt5", "bart", "mbart", "marian", "m2m_100", "pegasus")
 
@@ -65,6 +66,7 @@ def make_twin(model_type: str, kind: str, folder: Path) -> Any:
     if kind in ("decoder", "seq2seq", "speech", "caption", "vision-language"):
         model = with_varied_text(model, lambda each: makers(kind)[0](each, model_type, folder).distinct)
     save(model, folder)
+    model = type(model).from_pretrained(folder).eval()  # not all weights are saved
     if kind == "image and text":
         # As checkpoints say it; the engine fills texts up to it for some models.
         settings = json.loads((folder / "tokenizer_config.json").read_text())

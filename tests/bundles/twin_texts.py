@@ -65,24 +65,22 @@ def best_text(model: Any, inputs: dict[str, torch.Tensor], prompts: torch.Tensor
     return max(texts, key=lambda text: text.distinct)
 
 
-#: What embeddings of tokens, matrices of attention and embeddings of places are multiplied by, one after the other.
-_FACTORS = ((1, 1, 1), (1, 4, 1), (10, 1, 1), (20, 3, 0.05), (0.5, 2, 1), (0.2, 4, 1))
+#: What embeddings of tokens, matrices of attention and other matrices are multiplied by, one after the other.
+_FACTORS = ((1, 1, 1), (1, 4, 1), (10, 1, 1), (100, 1, 3), (0.5, 2, 1), (0.2, 4, 1))
 
 
 def with_varied_text(model: Any, distinct: Callable[[Any], int], wanted: int = 8) -> Any:
     """The model, or one of other weights, where its text has too few different tokens: random weights may make a model say
     what its last token says, or what its place in the text says, whatever else came before."""
     before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
-    for embeddings, attention, places in _FACTORS:
+    for embeddings, attention, others in _FACTORS:
         with torch.no_grad():
             for name, weight in model.named_parameters():
                 factor = 1.0
                 if any(part in name for part in ("embed_tokens", "shared", "wte", "word_embeddings", "lm_head")):
                     factor = embeddings
-                elif "embed_positions" in name:
-                    factor = places
-                elif "att" in name and weight.dim() == 2:
-                    factor = attention
+                elif weight.dim() == 2 and "embed" not in name:
+                    factor = attention if "att" in name else others
                 weight.copy_(before[name] * factor)
         if distinct(model) >= wanted:
             break

@@ -10,27 +10,27 @@
 namespace argosy::engines::transformersjs {
 namespace {
 
-using Layer = std::map<std::string, const State*, std::less<>>;  // states by the last part of their name
+using Layer = std::map<std::string, const State*, std::less<>>;  // states by what follows the layer in their name
 
 tl::unexpected<Error> refused(const std::string& what) {
   return fail(ErrorCode::kUnsupportedFeature, format("transformers.js cannot carry this model's cache: {}", what),
               "--for plain writes the same graphs with names of their own");
 }
 
-/// "past_key_values.3.key" is the state "key" of layer 3.
+/// "past_key_values.3.key" is the state "key" of layer 3, "past_key_values.3.conv_states.0" its state "conv_states.0".
 Result<std::map<int64_t, Layer>> read_layers(const ComponentInterface& decoder) {
   std::map<int64_t, Layer> layers;
   for (const State& state : decoder.states) {
     std::string_view name = state.input;
-    size_t first = name.find('.'), last = name.rfind('.');
+    size_t first = name.find('.'), second = first == std::string_view::npos ? first : name.find('.', first + 1);
     int64_t number = -1;
-    if (first != std::string_view::npos && first < last) {
-      std::string_view digits = name.substr(first + 1, last - first - 1);
+    if (second != std::string_view::npos) {
+      std::string_view digits = name.substr(first + 1, second - first - 1);
       auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
       if (error != std::errc() || end != digits.data() + digits.size()) number = -1;
     }
     if (number < 0) return refused(format("it has no name for the state {}", name));
-    layers[number].emplace(name.substr(last + 1), &state);
+    layers[number].emplace(name.substr(second + 1), &state);
   }
   return layers;
 }
@@ -86,7 +86,7 @@ Result<StatePlan> plan_states(const SourceModel& model, const ComponentInterface
   for (const auto& [number, layer] : layers) {
     if (layer.size() == 2 && has_key_and_value(layer)) continue;
     if (type == nullptr) {
-      return refused(format("layer {} has {}, and it knows {} as a model of keys and values or not at all", number,
+      return refused(format("layer {} has {}, and it has no names for these in models of the type {}", number,
                             parts_of(layer), quoted(model_type)));
     }
     ARGOSY_TRY_STATUS(rename_others(*type, number, layer, plan.edits));

@@ -98,6 +98,10 @@ TEST(TransformersJs, names_states_of_convolutions) {
   const auto& input = std::get<RenameInput>(plan.graphs[0].edits[0]);
   EXPECT_EQ(input.to, "past_conv.0");
   EXPECT_EQ(std::get<RenameOutput>(plan.graphs[0].edits[1]).to, "present_conv.0");
+  decode.states = {"0.conv_states.0", "0.recurrent_states.0", "1.key", "1.value"};
+  plan = plan_transformersjs(source(R"({"model_type": "falcon_h1"})", {decode})).value();
+  EXPECT_EQ(std::get<RenameInput>(plan.graphs[0].edits[0]).to, "past_conv.0");
+  EXPECT_EQ(std::get<RenameInput>(plan.graphs[0].edits[2]).to, "past_ssm.0");
   auto refused = plan_transformersjs(source(R"({"model_type": "tiny"})", {decode}));
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("conv_states"), std::string::npos);
