@@ -36,7 +36,9 @@ class Session:
         found = self.config.get("eos_token_id", [])
         return set(found if isinstance(found, list) else [found])
 
-    def encode(self, texts: list[str]) -> list[list[int]]:
+    def encode(self, texts: list[str], *, special: bool = True) -> list[list[int]]:
+        """``special``: with the tokens that the tokenizer puts around a text, which the engine leaves out unless asked."""
+        self.tokenizer.update_options(add_special_tokens="true" if special else "false")
         return [self.tokenizer.encode(text).tolist() for text in texts]
 
     def generator(self, rows: int, length: int) -> Any:
@@ -71,9 +73,9 @@ class Session:
         prompt = self.prompt(request)
         if media:
             return self.with_media(request, prompt, on_piece)
-        ids = self.tokenizer.encode(prompt)
+        ids = self.encode([prompt], special=not request.get("chat"))[0]  # a chat template has them itself
         generator = self.generator(1, self.limit(len(ids), request))
-        generator.append_tokens(ids)
+        generator.append_tokens(numpy.array([ids], numpy.int32))
         return self.finish(generator, len(ids), self.tokenizer.create_stream(), on_piece)
 
     def limit(self, length: int, request: dict[str, Any]) -> int:
