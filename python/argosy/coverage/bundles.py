@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +58,7 @@ def run(model_type: str, engine: str, program: str, report: Report) -> None:
     windows = window_names(config)
     if engine in _PAD_AT_END and windows and all(row.ok for row in rows[:-1]) and rows[-1].ok is False:
         # Padding between a prompt and its continuation takes room in a window. A larger one shows that nothing else is wrong.
-        text = config.get_text_config(decoder=True)
-        for name in windows:
-            setattr(text, name, _WIDE)
-        wide = run_twin(config, engine, program, report)
+        wide = run_twin(config, engine, program, report, windows)
         if wide is not None and all(row.ok for row in wide):
             rows[-1] = wide[-1]
             rows[-1].note = f"padded batches only within the window ({', '.join(windows)}), here {_WIDE}: the engine pads behind prompts"
@@ -74,12 +72,15 @@ def window_names(config: Any) -> list[str]:
     return [name for name, value in found.items() if isinstance(value, int) and 0 < value < _WIDE]
 
 
-def run_twin(config: Any, engine: str, program: str, report: Report) -> list[Row] | None:
-    """One row a run: prompts one by one, then as a batch. None if there is nothing to compare; the report says why."""
+def run_twin(config: Any, engine: str, program: str, report: Report, widened: Sequence[str] = ()) -> list[Row] | None:
+    """One row a run: prompts one by one, then as a batch. None if there is nothing to compare; the report says why. `widened`:
+    settings of windows that are to be out of reach."""
     from ..capture.twin import build, save
 
     report.step("build the twin")
     twin = build(config)
+    if widened:
+        twin = with_settings(twin, dict.fromkeys(widened, _WIDE))
     if not twin.can_generate():
         report.finish("refused", "generates no text")
         return None
@@ -110,6 +111,16 @@ def run_twin(config: Any, engine: str, program: str, report: Report) -> list[Row
         row.note = without(row.note, name)
         row.component = "single" if len(each.prompts) == 1 else "batch"
     return rows
+
+
+def with_settings(model: Any, settings: dict[str, int]) -> Any:
+    """A model of the same weights whose text configuration has other settings."""
+    config = copy.deepcopy(model.config)
+    for name, value in settings.items():
+        setattr(config.get_text_config(decoder=True), name, value)
+    changed = type(model)(config).eval()
+    changed.load_state_dict(model.state_dict())
+    return changed
 
 
 def lively(twin: Any, runs: Callable[[], list[ExpectedRun]]) -> tuple[int, list[ExpectedRun]]:
