@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxDepth = 3;  // of folders below the bundle's; weights and graphs lie at most one deep
 constexpr size_t kMaxFiles = 20'000;
-constexpr size_t kMaxGraphs = 200;
+constexpr size_t kMaxGraphs = 100;
 constexpr uint64_t kMaxConfig = uint64_t{16} << 20;
 constexpr uint64_t kMaxTokenizer = uint64_t{256} << 20;
 constexpr uint64_t kMaxShapeBytes = 64;  // 8 dims
@@ -61,6 +61,22 @@ bool list(const fs::path& root, const fs::path& canonical_root, const std::strin
     }
   }
   return is_complete;
+}
+
+/// What a graph has far more of than any model, so that rules need not be quick with it; empty if nothing.
+std::string excess(const OnnxModel& model) {
+  struct Limit {
+    std::string_view what;
+    size_t count, most;
+  };
+  for (const Limit& limit :
+       {Limit{"inputs", model.inputs.size(), 5'000}, Limit{"outputs", model.outputs.size(), 5'000},
+        Limit{"kinds of ops", model.ops.size(), 5'000}, Limit{"functions", model.functions.size(), 5'000},
+        Limit{"imports", model.opset_imports.size(), 500},
+        Limit{"external files", model.external_files.size(), 50'000}}) {
+    if (limit.count > limit.most) return format("it has {} {}, far more than any model", limit.count, limit.what);
+  }
+  return "";
 }
 
 const OnnxValue* find_value(const std::vector<OnnxValue>& values, std::string_view name) {
@@ -159,6 +175,8 @@ Result<LintedBundle> LintedBundle::read(const fs::path& folder) {
       graph.problem = model.error().message;
       continue;
     }
+    graph.problem = excess(*model);
+    if (!graph.problem.empty()) continue;
     graph.model = *std::move(model);
     for (const OnnxInitializer& tensor : graph.model->initializers) {
       LintedGraph::Weights& weights = graph.weights[tensor.type];

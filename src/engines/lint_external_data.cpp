@@ -24,63 +24,88 @@ std::vector<std::string> usual_names(const LintedGraph& graph) {
   return {stem + ".onnx.data", stem + ".onnx_data", stem + ".data", stem + ".bin"};
 }
 
-/// Calls `visit(graph, external)` for the data files of all graphs.
-template <class Visit>
-void each_external(const LintedBundle& bundle, Visit visit) {
+/// Reports once for each graph that has data files of a kind: `test(graph, external)` says which, `text(names)` what.
+template <class Test, class Text>
+void report(const LintedBundle& bundle, const FindingSink& found, Test test, Text text) {
   for (const LintedGraph& graph : bundle.graphs()) {
     if (!graph.model) continue;
-    for (const OnnxExternalFile& external : graph.model->external_files) visit(graph, external);
+    std::vector<std::string> names;
+    for (const OnnxExternalFile& external : graph.model->external_files) {
+      if (test(graph, external)) names.push_back(external.location);
+    }
+    if (!names.empty()) found.add(graph.file, text(some_of(names)));
   }
 }
 
-void check_outside(const LintedBundle& bundle, const FindingSink& found) {
-  each_external(bundle, [&](const LintedGraph& graph, const OnnxExternalFile& external) {
-    if (external.location.empty())
-      found.add(graph.file, "it has external data without a location");
-    else if (!is_plain_relative_path(external.location))
-      found.add(graph.file, format("its data is said to be in {}, outside its folder", quoted(external.location)));
-  });
+/// Files that graphs say their data is in.
+std::set<std::string> used_files(const LintedBundle& bundle) {
+  std::set<std::string> used;
+  for (const LintedGraph& graph : bundle.graphs()) {
+    if (!graph.model) continue;
+    for (const OnnxExternalFile& external : graph.model->external_files) used.insert(beside(graph, external.location));
+  }
+  return used;
 }
 
-/// A file of another naming style that is there instead, and nobody else's; empty if there is none.
-std::string found_instead(const LintedBundle& bundle, const LintedGraph& graph, std::string_view location) {
-  std::set<std::string> used;
-  each_external(bundle, [&](const LintedGraph& other, const OnnxExternalFile& external) {
-    used.insert(beside(other, external.location));
-  });
+void check_outside(const LintedBundle& bundle, const FindingSink& found) {
+  report(
+      bundle, found,
+      [](const LintedGraph&, const OnnxExternalFile& external) { return !is_plain_relative_path(external.location); },
+      [](const std::string& names) { return format("its data is said to be in {}, outside its folder", names); });
+}
+
+bool is_missing(const OnnxExternalFile& external) {
+  return is_plain_relative_path(external.location) && !external.available_bytes;
+}
+
+/// A file of a usual name that is there and that no graph names; empty if there is none.
+std::string unclaimed(const LintedBundle& bundle, const LintedGraph& graph, const std::set<std::string>& used) {
   for (const std::string& name : usual_names(graph)) {
     std::string file = beside(graph, name);
-    if (name != location && bundle.has(file) && !used.contains(file)) return name;
+    if (bundle.has(file) && !used.contains(file)) return name;
   }
   return "";
 }
 
+/// Where a graph lacks one file, and one of a usual name is left over, that is the one.
+bool is_misnamed(const LintedBundle& bundle, const LintedGraph& graph, const std::set<std::string>& used) {
+  const auto& files = graph.model->external_files;
+  return std::count_if(files.begin(), files.end(), is_missing) == 1 && !unclaimed(bundle, graph, used).empty();
+}
+
 void check_missing(const LintedBundle& bundle, const FindingSink& found) {
-  each_external(bundle, [&](const LintedGraph& graph, const OnnxExternalFile& external) {
-    if (!is_plain_relative_path(external.location) || bundle.has(beside(graph, external.location))) return;
-    if (found_instead(bundle, graph, external.location).empty())
-      found.add(graph.file, format("its weights are in {}, which is not there", quoted(external.location)));
-  });
+  std::set<std::string> used = used_files(bundle);
+  for (const LintedGraph& graph : bundle.graphs()) {
+    if (!graph.model || is_misnamed(bundle, graph, used)) continue;
+    std::vector<std::string> names;
+    for (const OnnxExternalFile& external : graph.model->external_files) {
+      if (is_missing(external)) names.push_back(external.location);
+    }
+    if (!names.empty())
+      found.add(graph.file,
+                format("its weights are in {}, which {} not there", some_of(names), names.size() == 1 ? "is" : "are"));
+  }
 }
 
 void check_misnamed(const LintedBundle& bundle, const FindingSink& found) {
-  each_external(bundle, [&](const LintedGraph& graph, const OnnxExternalFile& external) {
-    if (!is_plain_relative_path(external.location) || bundle.has(beside(graph, external.location))) return;
-    std::string instead = found_instead(bundle, graph, external.location);
-    if (instead.empty()) return;
-    found.add(
-        graph.file,
-        format("its weights are in {}, but the file is called {}", quoted(external.location), quoted(instead)),
-        format("rename {} to {}; the name is written inside the graph", quoted(instead), quoted(external.location)));
-  });
+  std::set<std::string> used = used_files(bundle);
+  for (const LintedGraph& graph : bundle.graphs()) {
+    if (!graph.model || !is_misnamed(bundle, graph, used)) continue;
+    const auto& files = graph.model->external_files;
+    std::string wanted = quoted(std::find_if(files.begin(), files.end(), is_missing)->location);
+    std::string instead = quoted(unclaimed(bundle, graph, used));
+    found.add(graph.file, format("its weights are in {}, but the file is called {}", wanted, instead),
+              format("rename {} to {}; the name is written inside the graph", instead, wanted));
+  }
 }
 
 void check_short(const LintedBundle& bundle, const FindingSink& found) {
-  each_external(bundle, [&](const LintedGraph& graph, const OnnxExternalFile& external) {
-    if (external.available_bytes && *external.available_bytes < external.needed_bytes)
-      found.add(graph.file, format("{} has {} bytes, it needs {}", quoted(external.location), *external.available_bytes,
-                                   external.needed_bytes));
-  });
+  report(
+      bundle, found,
+      [](const LintedGraph&, const OnnxExternalFile& external) {
+        return external.available_bytes && *external.available_bytes < external.needed_bytes;
+      },
+      [](const std::string& names) { return format("{} ends before the last of its tensors", names); });
 }
 
 bool is_below(const fs::path& path, const fs::path& folder) {
@@ -91,15 +116,17 @@ bool is_below(const fs::path& path, const fs::path& folder) {
 /// ONNX Runtime follows links as long as the data ends up in the folder of the graph, or in the one of the file that
 /// the graph is a link to: the cache of the Hub is laid out so.
 void check_links(const LintedBundle& bundle, const FindingSink& found) {
-  each_external(bundle, [&](const LintedGraph& graph, const OnnxExternalFile& external) {
-    if (!external.available_bytes || !is_plain_relative_path(external.location)) return;
-    std::error_code error;
-    fs::path file = bundle.folder() / graph.file;
-    fs::path folder = fs::canonical(file.parent_path(), error), real = fs::canonical(file, error);
-    fs::path data = fs::canonical(file.parent_path() / external.location, error);
-    if (!error && !is_below(data, folder) && !is_below(data, real.parent_path()))
-      found.add(graph.file, format("{} is a link to a file outside its folder", quoted(external.location)));
-  });
+  report(
+      bundle, found,
+      [&](const LintedGraph& graph, const OnnxExternalFile& external) {
+        if (!external.available_bytes) return false;
+        std::error_code error;
+        fs::path file = bundle.folder() / graph.file;
+        fs::path folder = fs::canonical(file.parent_path(), error), real = fs::canonical(file, error);
+        fs::path data = fs::canonical(file.parent_path() / external.location, error);
+        return !error && !is_below(data, folder) && !is_below(data, real.parent_path());
+      },
+      [](const std::string& names) { return format("{} is a link to a file outside its folder", names); });
 }
 
 /// Whether a file looks like the data of graphs: "model.onnx.data", "model_q4.onnx_data_1", "weights.data".
@@ -109,13 +136,10 @@ bool looks_like_data(std::string_view name) {
 }
 
 void check_unused(const LintedBundle& bundle, const FindingSink& found) {
-  std::set<std::string> used;
-  bool has_unreadable = false;
-  for (const LintedGraph& graph : bundle.graphs()) has_unreadable = has_unreadable || !graph.model;
-  if (has_unreadable) return;  // it may be what uses them
-  each_external(bundle, [&](const LintedGraph& graph, const OnnxExternalFile& external) {
-    used.insert(beside(graph, external.location));
-  });
+  for (const LintedGraph& graph : bundle.graphs()) {
+    if (!graph.model) return;  // it may be what uses them
+  }
+  std::set<std::string> used = used_files(bundle);
   for (const LintedFile& file : bundle.files()) {
     if (looks_like_data(file.name) && !used.contains(file.name))
       found.add(file.name, format("no graph uses these {}", format_bytes(file.size)));

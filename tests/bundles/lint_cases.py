@@ -129,7 +129,7 @@ EXTERNAL_DATA = [
         issue="optimum#1736",
         also=("external-data-unused",),
     ),
-    Case("external-data-short", GENAI, "it needs", sparse("model.onnx.data", 100)),
+    Case("external-data-short", GENAI, '"model.onnx.data" ends before', sparse("model.onnx.data", 100)),
     Case(
         "external-data-link", GENAI, "is a link to a file outside", link_out("model.onnx.data"), also=("link-outside",)
     ),

@@ -8,6 +8,7 @@ import random
 import subprocess
 from pathlib import Path
 
+import onnx
 import onnxruntime
 import pytest
 from lint_bundles import MAKERS, encoder, save
@@ -201,3 +202,16 @@ def test_snapshots_of_the_hub_are_links(tmp_path: Path) -> None:
         file.symlink_to(f"../../blobs/{number}")
     assert {each["rule"] for each in findings(snapshot)[1]} == {"link-outside"}
     onnxruntime.InferenceSession(snapshot / "model.onnx", providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize(("count", "rule"), [(40_000, "external-data-missing"), (60_000, "graph-unreadable")])
+def test_many_files_of_data_take_no_time(count: int, rule: str, tmp_path: Path) -> None:
+    MAKERS["optimum"](tmp_path)
+    made = onnx.load(tmp_path / "model.onnx", load_external_data=False)
+    for number in range(count):
+        tensor = made.graph.initializer.add(name=str(number), data_type=onnx.TensorProto.FLOAT, data_location=1)
+        tensor.external_data.add(key="location", value=f"data/{number}")
+    (tmp_path / "model.onnx").write_bytes(made.SerializeToString())
+    for engine in ("optimum", "transformersjs", "genai"):
+        found = [each for each in findings(tmp_path, "--for", engine)[1] if each["rule"] == rule]
+        assert len(found) == 1

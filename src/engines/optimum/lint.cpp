@@ -1,6 +1,7 @@
 // What optimum's ORTModelFor… classes (optimum-onnx 0.1) want of a bundle.
 
 #include <algorithm>
+#include <set>
 
 #include "engines/lint_cache.h"
 #include "engines/lint_rule.h"
@@ -68,16 +69,19 @@ void check_name(const LintedBundle& bundle, const FindingSink& found) {
 
 /// With each graph that it opens, the engine downloads a file of its name and "_data"; graphs may share one.
 void check_data_name(const LintedBundle& bundle, const FindingSink& found) {
+  std::set<std::string> downloaded;
+  for (const LintedGraph& graph : bundle.graphs()) downloaded.insert(format("{}_data", graph.file));
   for (const LintedGraph& graph : bundle.graphs()) {
     if (!graph.model) continue;
+    std::vector<std::string> others;
     for (const OnnxExternalFile& external : graph.model->external_files) {
-      auto is_its_data = [&](const LintedGraph& other) {
-        return other.folder() == graph.folder() && external.location == format("{}.onnx_data", other.stem());
-      };
-      if (std::none_of(bundle.graphs().begin(), bundle.graphs().end(), is_its_data))
-        found.add(graph.file, format("its data is called {}, downloaded from the Hub is \"{}.onnx_data\"",
-                                     quoted(external.location), graph.stem()));
+      std::string file =
+          graph.folder().empty() ? external.location : format("{}/{}", graph.folder(), external.location);
+      if (!downloaded.contains(file)) others.push_back(external.location);
     }
+    if (!others.empty())
+      found.add(graph.file, format("its data is called {}, downloaded from the Hub is \"{}.onnx_data\"",
+                                   some_of(others), graph.stem()));
   }
 }
 

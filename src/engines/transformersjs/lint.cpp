@@ -1,6 +1,7 @@
 // What transformers.js 4.3 wants of a bundle.
 
 #include <algorithm>
+#include <charconv>
 
 #include "engines/lint_cache.h"
 #include "engines/lint_rule.h"
@@ -106,20 +107,26 @@ std::string chunk_name(const LintedGraph& graph, int64_t chunk) {
 }
 
 std::optional<int64_t> chunk_of(const LintedGraph& graph, std::string_view location) {
-  for (int64_t chunk = 0; chunk < kMaxChunks; ++chunk) {
-    if (chunk_name(graph, chunk) == location) return chunk;
-  }
-  return std::nullopt;
+  std::string first = chunk_name(graph, 0);
+  if (location == first) return 0;
+  if (!location.starts_with(first + "_")) return std::nullopt;
+  int64_t chunk = 0;
+  std::string_view number = location.substr(first.size() + 1);
+  auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), chunk);
+  bool is_number = error == std::errc() && chunk > 0 && chunk < kMaxChunks;
+  return is_number && chunk_name(graph, chunk) == location ? std::optional(chunk) : std::nullopt;
 }
 
 void check_data_name(const LintedBundle& bundle, const FindingSink& found) {
   for (const LintedGraph& graph : bundle.graphs()) {
     if (!is_loaded(graph) || !graph.model) continue;
+    std::vector<std::string> others;
     for (const OnnxExternalFile& external : graph.model->external_files) {
-      if (!chunk_of(graph, external.location))
-        found.add(graph.file, format("its data is called {}, looked for is {}", quoted(external.location),
-                                     quoted(chunk_name(graph, 0))));
+      if (!chunk_of(graph, external.location)) others.push_back(external.location);
     }
+    if (!others.empty())
+      found.add(graph.file,
+                format("its data is called {}, looked for is {}", some_of(others), quoted(chunk_name(graph, 0))));
   }
 }
 
