@@ -254,7 +254,8 @@ def check_bundle(
     tolerance = ENGINES["onnx"].tolerance(dtype)
     checked = Checked("tokens", runner.name, cls.__name__, bundle.manifest.get("task") or "", tolerance)
     report("running the eager model")
-    expected = expected_runs(model, against, count, batches=runner.batches, own_settings=runner.own_settings)
+    expected = expected_runs(model, against, count, batches=runner.batches, own_settings=runner.own_settings,
+                             pads_behind=runner.pads_behind)  # fmt: skip
     del model
     gc.collect()
     report(f"running the bundle in {runner.title}")

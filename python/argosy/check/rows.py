@@ -27,6 +27,10 @@ class Row:
     #: new tokens that agree, of how many
     tokens: tuple[int, int] | None = None
     note: str = ""
+    #: the tokens themselves
+    made: list[list[int]] | None = None
+    #: wrong for a reason that is the engine's
+    excused: bool = False
 
     def columns(self) -> dict[str, Any]:
         """Flat, for JSON and data frames; the names are those of ``InputObserver.check_discrepancies``."""

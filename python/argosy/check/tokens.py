@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import time
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ class ExpectedRun:
     margins: list[list[float]] = field(default_factory=list)
     seconds: float = 0.0
     reason: str = ""
+    note: str = ""
 
     @property
     def distinct(self) -> int:
@@ -50,10 +52,12 @@ class ExpectedRun:
 
 
 def expected_runs(
-    model: torch.nn.Module, folder: Path | None, count: int = NEW_TOKENS, *, batches: bool = True, own_settings: bool = False
-) -> list[ExpectedRun]:
+    model: torch.nn.Module, folder: Path | None, count: int = NEW_TOKENS, *, batches: bool = True, own_settings: bool = False,
+    pads_behind: bool = False,
+) -> list[ExpectedRun]:  # fmt: skip
     """Single prompts and a batch of them. A prompt whose continuation repeats itself shows little: the first ones are
-    taken that have a quarter of their tokens distinct, as far as there are any."""
+    taken that have a quarter of their tokens distinct, as far as there are any. `pads_behind`: the engine's batches have
+    padding elsewhere than eager's, so that a model which minds padding is compared with its single prompts."""
     runs = []
     for prompt in _prompts(model, folder):
         runs.append(generated(model, [prompt], count, own_settings))
@@ -63,7 +67,12 @@ def expected_runs(
     runs = runs[:BATCH]
     lengths = {len(each.prompts[0]) for each in runs}
     if batches and len(lengths) > 1:
-        runs.append(generated(model, [each.prompts[0] for each in runs], count, own_settings))
+        batch = generated(model, [each.prompts[0] for each in runs], count, own_settings)
+        alone = [row for each in runs for row in each.tokens]
+        if pads_behind and batch.tokens and len(alone) == len(batch.tokens) and alone != batch.tokens:
+            batch.tokens, batch.margins = alone, [row for each in runs for row in each.margins]
+            batch.note = "eager's own padded batch gives other tokens than its prompts one by one, which are compared"
+        runs.append(batch)
     return runs
 
 
@@ -129,6 +138,29 @@ def generated(model: torch.nn.Module, prompts: list[list[int]], count: int, own_
     return ExpectedRun(prompts, tokens, margins.tolist(), time.perf_counter() - start)
 
 
+def padded_behind(model: torch.nn.Module, prompts: list[list[int]], count: int) -> list[list[int]]:
+    """What eager says to a batch whose padding is behind the prompts and masked, as some engines' is: their last tokens are
+    gone on from, and the padding stays in the cache. Models that count positions by the length of the cache mind that."""
+    names = inspect.signature(model.forward).parameters
+    ends = model.generation_config.eos_token_id
+    given = padded(prompts, 0, at_end=True)
+    ids, mask = given["input_ids"], given["attention_mask"]
+    positions = (mask.cumsum(1) - 1).clamp_min(0)
+    last, cache, rows = mask.sum(1) - 1, None, []
+    with torch.no_grad():
+        for _ in range(count):
+            arguments = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "past_key_values": cache, "use_cache": True}
+            made = model(**{name: value for name, value in arguments.items() if name in names})
+            cache = made.past_key_values
+            best = made.logits[torch.arange(len(prompts)), last].argmax(-1)
+            rows.append(best)
+            positions = positions.gather(1, last[:, None]) + 1
+            ids, last = best[:, None], torch.zeros_like(last)
+            mask = torch.cat([mask, torch.ones_like(ids)], dim=1)
+    stops = set(ends if isinstance(ends, list) else [ends])
+    return [up_to_end(row, stops) for row in torch.stack(rows, dim=1).tolist()]
+
+
 def padded(prompts: list[list[int]], pad: int, at_end: bool) -> dict[str, torch.Tensor]:
     """Rows of one length with their mask, as decoders take them (padding first) or encoders (``at_end``)."""
     longest = max(map(len, prompts))
@@ -157,8 +189,9 @@ def run_bundle(process: BundleProcess, expected: ExpectedRun, count: int, tolera
     except RunError as error:
         row.ok, row.note = False, str(error)
         return row
-    row.seconds_program = made["seconds"]
+    row.seconds_program, row.made = made["seconds"], made["tokens"]
     judge(row, expected, made["tokens"], tolerance)
+    row.note = "; ".join(filter(None, (row.note, expected.note)))
     if expected.distinct * 4 < count:
         row.note = "; ".join(filter(None, (row.note, f"only {expected.distinct} of eager's tokens are distinct")))
     return row

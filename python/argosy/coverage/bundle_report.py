@@ -47,7 +47,8 @@ def render(document: dict[str, Any]) -> str:
         " --for ENGINE` and opened by the engine in a process that has neither torch nor transformers nor argosy. *ok*: 32 greedy"
         " tokens are those of eager `generate` for three prompts one by one, and for the three as a padded batch. Eight prompts of"
         " random tokens are tried in turn and the first three are taken whose continuation has at least 8 distinct tokens of 32;"
-        " where there are none, the layers' matrices of the twin are doubled before it is exported, up to 16 times (*scale*)."
+        " where there are none, the layers' matrices of the twin are doubled before it is exported, up to 64 times their size (*scale*)."
+        " *repeats itself*: right, but that was not enough."
         " A token that differs is a mistake unless eager's two best logits are within 2e-4 of their size there; where that"
         " was so, the note says it. *refused*: with the message of our exporter, or of the engine.",
     ]

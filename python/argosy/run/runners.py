@@ -31,6 +31,8 @@ class Runner:
     install: str
     #: batches of prompts of different lengths, in one run
     batches: bool = False
+    #: the padding of such batches is behind the prompts
+    pads_behind: bool = False
     #: penalties, forced and suppressed tokens of generation_config.json count
     own_settings: bool = False
     is_node: bool = False
@@ -48,7 +50,8 @@ class Runner:
 RUNNERS = {
     row.name: row
     for row in (
-        Runner("genai", "ONNX Runtime GenAI", "worker.py", "pip install onnxruntime-genai", batches=True),
+        Runner("genai", "ONNX Runtime GenAI", "worker.py", "pip install onnxruntime-genai", batches=True,
+               pads_behind=True),
         Runner("transformersjs", "transformers.js", "transformersjs_worker.cjs",
                "install Node 20, then npm install @huggingface/transformers here, or name its node_modules by NODE_PATH",
                batches=True, own_settings=True, is_node=True),
