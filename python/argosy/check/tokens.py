@@ -140,8 +140,10 @@ def generated(model: torch.nn.Module, prompts: list[list[int]], count: int, own_
 
 def padded_behind(model: torch.nn.Module, prompts: list[list[int]], count: int) -> list[list[int]]:
     """What eager says to a batch whose padding is behind the prompts and masked, as some engines' is: their last tokens are
-    gone on from, and the padding stays in the cache. Models that count positions by the length of the cache mind that."""
+    gone on from, and the padding stays in the cache. Models that count positions by the length of the cache, or whose state goes
+    through the padding, mind that."""
     names = inspect.signature(model.forward).parameters
+    states = "past_key_values" if "past_key_values" in names else "cache_params"
     ends = model.generation_config.eos_token_id
     given = padded(prompts, 0, at_end=True)
     ids, mask = given["input_ids"], given["attention_mask"]
@@ -149,9 +151,11 @@ def padded_behind(model: torch.nn.Module, prompts: list[list[int]], count: int) 
     last, cache, rows = mask.sum(1) - 1, None, []
     with torch.no_grad():
         for _ in range(count):
-            arguments = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "past_key_values": cache, "use_cache": True}
+            arguments = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, states: cache, "use_cache": True}
+            if states == "cache_params" and cache is not None:
+                arguments.pop("attention_mask")  # as generate does: the mask is for prompts
             made = model(**{name: value for name, value in arguments.items() if name in names})
-            cache = made.past_key_values
+            cache = made[states]
             best = made.logits[torch.arange(len(prompts)), last].argmax(-1)
             rows.append(best)
             positions = positions.gather(1, last[:, None]) + 1

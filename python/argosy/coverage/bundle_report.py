@@ -53,8 +53,10 @@ def render(document: dict[str, Any]) -> str:
         " was so, the note says it. *refused*: with the message of our exporter, or of the engine.",
     ]
     for engine, part in document["engines"].items():
-        versions = ", ".join(f"{name} {version}" for name, version in part["versions"].items())
         rows = part["families"]
+        versions = ", ".join(f"{name} {version}" for name, version in part["versions"].items())
+        for version in sorted({row["engine"] for row in rows if row.get("engine")} - set(part["versions"].values())):
+            versions += f", {engine} {version}"
         states = [row["status"] for row in rows]
         counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
         lines += ["", f"## {engine}", "", f"With {versions}: {len(rows)} architectures, {counts}.", ""]

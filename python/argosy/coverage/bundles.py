@@ -117,6 +117,7 @@ def run_twin(config: Any, engine: str, program: str, report: Report, widened: Se
             report.finish("refused", f"{runner.title}: {without(str(error), name)}")
             return None
         report.step(f"run it in {runner.title}")
+        report.update(engine=process.opened["version"])
         with process:
             rows = [run_bundle(process, each, NEW_TOKENS, ENGINES["onnx"].twin_tolerance) for each in runs]
     for row, each in zip(rows, runs, strict=True):
