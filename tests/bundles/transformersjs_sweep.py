@@ -62,7 +62,10 @@ def make_twin(model_type: str, kind: str, folder: Path) -> Any:
     from argosy.capture.twin import build, save, shrink
     from transformers import CONFIG_MAPPING
 
-    model = build(shrink(CONFIG_MAPPING[model_type]()))
+    config = shrink(CONFIG_MAPPING[model_type]())
+    if model_type == "lfm2":
+        config.layer_types = ["conv", "full_attention"]  # the default has no convolution
+    model = build(config)
     if kind in ("decoder", "seq2seq", "speech", "caption", "vision-language"):
         model = with_varied_text(model, lambda each: makers(kind)[0](each, model_type, folder).distinct)
     save(model, folder)

@@ -52,6 +52,7 @@ class Part {
 
 void describe_decoder(const SourceModel& model, const std::string& part, int64_t layers, ConfigPlan& plan) {
   Part config(model, part, plan);
+  if (hybrid_type(config.model_type()) != nullptr) return;  // it reads the types of layers
   auto key = decoder_layers_key(config.model_type());
   if (!key) {
     config.call(kAnyDecoder);
