@@ -50,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         command.add_argument("--memory", type=int, default=6000, metavar="MB", help="memory for one process")
         if name == "bundles":
             command.add_argument("--for", dest="engine", required=True, choices=tuple(RUNNERS), help="which engine")
+            command.add_argument("--engine-python", default="", help="the Python of an engine that has its own environment")
         if name in PEERS:
             command.add_argument("--tools", default="ours,peer", help="ours, peer or both")
         if name != "capture":
@@ -86,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         if program is None:
             raise ExportError(f"there is no program {options.program}", code="not-found", hint="name it by --program")
     jobs = [
-        Job(family.name, family.model_type, tool, program)
+        Job(family.name, family.model_type, tool, program, options.engine_python if is_bundles else "")
         for family in families
         for tool in tools
         if (family.name, tool) not in results

@@ -9,9 +9,11 @@ from typing import Any
 from .families import Family
 from .report import Results, table
 
-_BATCHES = {
+_REMARKS = {
     "genai": "This engine pads at the end and masks that itself (its batches of prompts are so; padding at the front it takes for"
     " tokens), eager pads at the front: both leave the padding out, so the tokens must be the same.",
+    "optimum": "This engine needs torch and transformers; it ran in an environment of its own, with the transformers that it takes.",
+    "transformersjs": "In Node; the engine pads at the front, as eager does. It reads the settings of `generation_config.json`, and so did eager.",
 }
 
 
@@ -60,8 +62,8 @@ def render(document: dict[str, Any]) -> str:
         states = [row["status"] for row in rows]
         counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
         lines += ["", f"## {engine}", "", f"With {versions}: {len(rows)} architectures, {counts}.", ""]
-        if engine in _BATCHES:
-            lines += [_BATCHES[engine], ""]
+        if engine in _REMARKS:
+            lines += [_REMARKS[engine], ""]
         lines += table(("family", "class", "status", "three prompts", "batch of 3", "distinct", "scale", "CPU s"), map(_cells, rows))
         notes = [
             f"- **{row['family']}** ({row['status']}): {' '.join(str(row['reason']).split()).replace('|', '/')}"

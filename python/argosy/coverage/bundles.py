@@ -14,7 +14,7 @@ from ..check.checks import ENGINES
 from ..check.rows import Row
 from ..check.tokens import NEW_TOKENS, ExpectedRun, expected_runs, padded_behind, run_bundle
 from ..run.bundles import open_bundle
-from ..run.runners import RUNNERS, BundleProcess, RunError
+from ..run.runners import RUNNERS, BundleProcess, EngineMissing, RunError
 from .families import Family, read_families
 from .worker import Report
 
@@ -45,14 +45,14 @@ def bundle_families(engine: str, only: str = "") -> list[Family]:
     return [by_name.get(name, Family(name, name, "other")) for name in only.split(",")]
 
 
-def run(model_type: str, engine: str, program: str, report: Report) -> None:
+def run(model_type: str, engine: str, program: str, report: Report, engine_python: str = "") -> None:
     """Refused: our program or the engine says why it cannot be. Wrong: other tokens than eager's."""
     from transformers import CONFIG_MAPPING
 
     from ..capture.twin import shrink
 
     config = shrink(CONFIG_MAPPING[model_type]())
-    rows = run_twin(config, engine, program, report)
+    rows = run_twin(config, engine, program, report, engine_python=engine_python)
     if rows is None:
         return
     windows = window_names(config)
@@ -83,7 +83,7 @@ def window_names(config: Any) -> list[str]:
     return [name for name, value in found.items() if isinstance(value, int) and 0 < value < _WIDE]
 
 
-def run_twin(config: Any, engine: str, program: str, report: Report, widened: Sequence[str] = ()) -> list[Row] | None:
+def run_twin(config: Any, engine: str, program: str, report: Report, widened: Sequence[str] = (), engine_python: str = "") -> list[Row] | None:
     """One row a run: prompts one by one, then as a batch. None if there is nothing to compare; the report says why. `widened`:
     settings of windows that are to be out of reach."""
     from ..capture.twin import build, save
@@ -112,7 +112,9 @@ def run_twin(config: Any, engine: str, program: str, report: Report, widened: Se
             return None
         report.step(f"open it in {runner.title}")
         try:
-            process = BundleProcess(open_bundle(Path(name) / "bundle"))
+            process = BundleProcess(open_bundle(Path(name) / "bundle"), engine_python or None)
+        except EngineMissing:
+            raise
         except RunError as error:
             report.finish("refused", f"{runner.title}: {without(str(error), name)}")
             return None

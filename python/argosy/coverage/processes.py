@@ -31,12 +31,14 @@ class Job:
     tool: str
     #: the command-line program, for tools that are engines
     program: str = ""
+    #: the interpreter of an engine that has an environment of its own
+    engine_python: str = ""
 
     def run(self, result: Path) -> None:
         """Writes a report to `result`, again after every step, so that a job that is ended has told how far it came."""
         from .worker import work
 
-        work(self.tool, self.model_type, result, self.program)
+        work(self.tool, self.model_type, result, self.program, self.engine_python)
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def preload(tools: Iterable[str] = ()) -> None:
         importlib.import_module(name)
 
 
-def work(tool: str, model_type: str, path: Path, program: str = "") -> None:
+def work(tool: str, model_type: str, path: Path, program: str = "", engine_python: str = "") -> None:
     """Does one job. Any way in which it ends is a result. A tool is "ours", "peer", or an engine that runs exports."""
     import torch
     from transformers import CONFIG_MAPPING
@@ -86,7 +86,7 @@ def work(tool: str, model_type: str, path: Path, program: str = "") -> None:
         if tool.startswith("bundle-"):
             from .bundles import run as run_bundle
 
-            run_bundle(model_type, tool.removeprefix("bundle-"), program, report)
+            run_bundle(model_type, tool.removeprefix("bundle-"), program, report, engine_python)
             return
         twin, config = make_twin(model_type, report)
         if tool == "ours":
