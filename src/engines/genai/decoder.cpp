@@ -56,6 +56,22 @@ Status add_layer_types(const Cache& cache, Section& section) {
   return {};
 }
 
+/// The engine fills up the shorter prompts of a batch at their end, and masks that. Not all layers mind the mask.
+std::vector<std::string> padding_notes(const SourceModel& model, const Cache& cache) {
+  constexpr std::string_view kPadding = "the engine fills up the shorter prompts of a batch at their end";
+  if (!cache.recurrent_layers.empty() || !cache.conv_layers.empty()) {
+    return {
+        format("{}, which states of this model's layers take for text: give it prompts of one length, or one at a time",
+               kPadding)};
+  }
+  auto window = model.text_number({"sliding_window", "window_size"});
+  if (!window || *window <= 0) return {};
+  return {
+      format("{}, which this model's windows of {} tokens count: beyond these, give it prompts of one length, or one "
+             "at a time",
+             kPadding, *window)};
+}
+
 }  // namespace
 
 Result<DecoderPlan> plan_decoder(const SourceModel& model, const ComponentInterface& decode) {
@@ -79,6 +95,7 @@ Result<DecoderPlan> plan_decoder(const SourceModel& model, const ComponentInterf
   plan.section.outputs.emplace_back("present_key_names", "present.%d.key");
   plan.section.outputs.emplace_back("present_value_names", "present.%d.value");
   add_numbers(model, cache, plan.section);
+  plan.notes = padding_notes(model, cache);
   if (!cache.conv_layers.empty()) ARGOSY_TRY_STATUS(add_layer_types(cache, plan.section));
   return plan;
 }

@@ -14,6 +14,7 @@ struct DecoderPlan {
   GraphPlan graph;
   Section section;
   int64_t vocab_size = 0;
+  std::vector<std::string> notes;  // what its users should know
 };
 
 /// The component `decode` of a model that the engine runs token by token, given ids or embeddings.

@@ -40,6 +40,7 @@ Result<BundlePlan> plan_text(const SourceModel& model, const ComponentInterface&
   plan.files.push_back({std::string(kConfigFile), config_text(config, model)});
   plan.copied = companion_files(model);
   plan.usage = kUsage;
+  plan.notes = std::move(decoder.notes);
   return plan;
 }
 

@@ -119,6 +119,8 @@ TEST(Genai, postpones_states_that_share_memory) {
   ASSERT_EQ(edits.size(), 6u);
   EXPECT_EQ(std::get<PostponeOutput>(edits[3]).output, "present.0.recurrent_states.0");
   EXPECT_EQ(std::get<RenameInput>(edits[4]).to, "past_key_values.0.recurrent_state");
+  ASSERT_EQ(planned.plan.notes.size(), 1u);
+  EXPECT_NE(planned.plan.notes[0].find("take for text"), std::string::npos);
 }
 
 TEST(Genai, refuses_caches_that_the_engine_cannot_carry) {
