@@ -319,6 +319,25 @@ def image_text(model: Any, name: str, folder: Path) -> Case:
     return Case(name, "text with a picture", request, _same_tokens([text.prompt + text.tokens]), _facts(text), text.distinct)
 
 
+def audio_text(model: Any, name: str, folder: Path | None = None) -> Case:
+    """The tokens after a text with a sound in it."""
+    config = model.config.audio_config
+    sound = torch.randn(1, config.num_mel_bins, 2 * config.max_source_positions, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        made = model.get_audio_features(sound)
+    made = getattr(made, "pooler_output", made)
+    count = made.reshape(-1, made.shape[-1]).shape[0]
+    prompts = random_prompts(model.config.get_text_config().vocab_size, 16, 6)
+    ids = torch.cat([prompts[:, :2], torch.full((len(prompts), count), model.config.audio_token_id), prompts[:, 2:]], 1)
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "input_features": sound.repeat(len(prompts), 1, 1)}
+    text = best_text(model, inputs, ids, ids.shape[1])
+    request = {
+        "call": "generate", "auto": "AutoModelForAudioTextToText", "max_new_tokens": NEW_TOKENS,
+        "inputs": _specs(input_ids=torch.tensor([text.prompt]), attention_mask=torch.ones(1, len(text.prompt), dtype=torch.int64), audio_values=sound),
+    }  # fmt: skip
+    return Case(name, "text with a sound", request, _same_tokens([text.prompt + text.tokens]), _facts(text), text.distinct)
+
+
 def run_cases(package: Path, models: Path, cases: list[Case], scratch: Path, timeout: float = 600) -> dict[str, str]:
     """What is wrong with each case, by its name and kind; empty strings for what is right. Each case's bundle is the
     folder of its name in `models`."""

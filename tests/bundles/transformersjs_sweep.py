@@ -46,6 +46,7 @@ def makers(kind: str) -> list[Callable[..., cases.Case]]:
         "decoder": [cases.decoder, cases.padded_decoder], "seq2seq": [cases.seq2seq], "speech": [cases.whisper], "caption": [cases.caption],
         "image classes": [cases.image_classes], "detection": [cases.detection], "image and text": [cases.zero_shot],
         "letters": [cases.speech_text], "vision-language": [cases.image_text], "sentences": [cases.features],
+        "audio-language": [cases.audio_text],
     }[kind]  # fmt: skip
 
 
@@ -54,7 +55,7 @@ PLAN = (
     ("vision-encoder-decoder", "caption"), *((name, "image classes") for name in ("vit", "deit", "swin")),
     *((name, "detection") for name in ("detr", "yolos")),
     *((name, "image and text") for name in ("clip", "siglip")), ("wav2vec2", "letters"), ("hubert", "letters"),
-    *((name, "vision-language") for name in ("llava", "smolvlm", "idefics3")),
+    *((name, "vision-language") for name in ("llava", "smolvlm", "idefics3")), ("voxtral", "audio-language"),
 )  # fmt: skip
 
 
@@ -66,7 +67,7 @@ def make_twin(model_type: str, kind: str, folder: Path) -> Any:
     if model_type == "lfm2":
         config.layer_types = ["conv", "full_attention"]  # the default has no convolution
     model = build(config)
-    if kind in ("decoder", "seq2seq", "speech", "caption", "vision-language"):
+    if kind in ("decoder", "seq2seq", "speech", "caption", "vision-language", "audio-language"):
         model = with_varied_text(model, lambda each: makers(kind)[0](each, model_type, folder).distinct)
     save(model, folder)
     model = type(model).from_pretrained(folder).eval()  # not all weights are saved

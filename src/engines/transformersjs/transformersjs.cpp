@@ -171,7 +171,11 @@ class Planner {
     if (takes_images && images == nullptr) return refused("it has no encoder of images");
     if (!takes_images && sounds == nullptr) return refused("it has no encoder of sounds");
     if (takes_images) return add_encoder(*images, "vision_encoder", "image_features", kImageInputs);
-    return add_encoder(*sounds, "audio_encoder", "audio_features", kAudioInputs);
+    ARGOSY_TRY_STATUS(add_encoder(*sounds, "audio_encoder", "audio_features", kAudioInputs));
+    // Two types are given their features by another name than their own.
+    if (sounds->input("input_features") != nullptr && type != "granite_speech")
+      planned_.bundle.graphs.back().edits.emplace_back(RenameInput{"input_features", "audio_values"});
+    return {};
   }
 
   template <size_t N>
