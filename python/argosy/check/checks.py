@@ -236,6 +236,7 @@ def check_bundle(
     from ..capture.twin import model_class
     from ..run.bundles import open_bundle
     from ..run.runners import BundleProcess, EngineMissing, RunError, find_runner
+    from .media import has_media, media_row
     from .onnx_worker import dtype_of_onnx
     from .tokens import expected_runs, run_bundle, tokenizer_row
 
@@ -254,12 +255,17 @@ def check_bundle(
     tolerance = ENGINES["onnx"].tolerance(dtype)
     checked = Checked("tokens", runner.name, cls.__name__, bundle.manifest.get("task") or "", tolerance)
     report("running the eager model")
-    expected = expected_runs(model, against, count, batches=runner.batches, own_settings=runner.own_settings,
+    # Models that see or hear are shown one thing at a time.
+    batches = runner.batches and not has_media(bundle)
+    expected = expected_runs(model, against, count, batches=batches, own_settings=runner.own_settings,
                              pads_behind=runner.pads_behind)  # fmt: skip
-    del model
-    gc.collect()
-    report(f"running the bundle in {runner.title}")
     try:
+        if (row := media_row(model, against, bundle, count)) is not None:
+            checked.rows.append(row)
+            expected = [each for each in expected if not each.reason]  # not all of them go on from text alone
+        del model
+        gc.collect()
+        report(f"running the bundle in {runner.title}")
         with BundleProcess(bundle, engine_python) as process:
             if (row := tokenizer_row(process, against)) is not None:
                 checked.rows.append(row)
@@ -268,6 +274,9 @@ def check_bundle(
         raise ExportError(str(error), code="not-found") from error
     except RunError as error:  # what cannot be opened is as wrong as can be
         checked.rows.append(Row("bundle", "open", "", False, note=str(error)))
+    if not any(row.origin in ("tokens", "open") and row.ok is not None for row in checked.rows):
+        raise ExportError(f"{cls.__name__} was not compared: {'; '.join(row.note for row in checked.rows if row.note)}",
+                          code="invalid-input", hint="the eager model must generate from text, a picture or a sound")  # fmt: skip
     checked.cpu_seconds = _cpu_seconds() - start
     return checked
 

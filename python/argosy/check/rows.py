@@ -27,9 +27,7 @@ class Row:
     #: new tokens that agree, of how many
     tokens: tuple[int, int] | None = None
     note: str = ""
-    #: the tokens themselves
-    made: list[list[int]] | None = None
-    #: wrong for a reason that is the engine's
+    #: not what eager usually says, for a reason that is the engine's; the note says which
     excused: bool = False
 
     def columns(self) -> dict[str, Any]:

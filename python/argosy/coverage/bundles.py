@@ -12,7 +12,7 @@ from typing import Any
 
 from ..check.checks import ENGINES
 from ..check.rows import Row
-from ..check.tokens import NEW_TOKENS, ExpectedRun, expected_runs, padded_behind, run_bundle
+from ..check.tokens import NEW_TOKENS, ExpectedRun, expected_runs, run_bundle
 from ..run.bundles import open_bundle
 from ..run.runners import RUNNERS, BundleProcess, EngineMissing, RunError
 from .families import Family, read_families
@@ -56,24 +56,13 @@ def run(model_type: str, engine: str, program: str, report: Report, engine_pytho
     if rows is None:
         return
     windows = window_names(config)
-    if RUNNERS[engine].pads_behind and windows and all(row.ok for row in rows[:-1]) and rows[-1].ok is False:
+    if RUNNERS[engine].pads_behind and windows and all(row.ok for row in rows[:-1]) and (rows[-1].excused or rows[-1].ok is False):
         # Padding between a prompt and its continuation takes room in a window. A larger one shows that nothing else is wrong.
         wide = run_twin(config, engine, program, report, windows)
         if wide is not None and all(row.ok for row in wide):
             rows[-1] = wide[-1]
             rows[-1].note = f"padded batches only within the window ({', '.join(windows)}), here {_WIDE}: the engine pads behind prompts"
-    if rows[-1].ok is False and rows[-1].excused and all(row.ok for row in rows[:-1]):
-        rows[-1].ok = True
-        rows[-1].note = "the model minds the engine's padding, which is behind prompts: eager gives the same tokens with the same padding"
     finish(rows, report)
-
-
-def minds_padding(twin: Any, expected: ExpectedRun, made: list[list[int]]) -> bool:
-    """Whether eager, given the engine's padding, says what the engine says: then the padding is to blame, not the bundle."""
-    try:
-        return padded_behind(twin, expected.prompts, NEW_TOKENS) == made
-    except Exception:  # noqa: BLE001 - models are others' code, and not all take padding there
-        return False
 
 
 def window_names(config: Any) -> list[str]:
@@ -124,8 +113,6 @@ def run_twin(config: Any, engine: str, program: str, report: Report, widened: Se
             rows = [run_bundle(process, each, NEW_TOKENS, ENGINES["onnx"].twin_tolerance) for each in runs]
     for row, each in zip(rows, runs, strict=True):
         row.note = without(row.note, name)
-        if runner.pads_behind and len(each.prompts) > 1 and row.ok is False and row.made is not None:
-            row.excused = minds_padding(twin, each, row.made)
         row.component = "single" if len(each.prompts) == 1 else "batch"
     return rows
 
@@ -166,7 +153,9 @@ def finish(rows: list[Row], report: Report) -> None:
     for kind in ("single", "batch"):
         report.update(**{kind: verdict([row for row in rows if row.component == kind])})
     notes = "; ".join(f"{row.shape}: {row.note}" for row in rows if row.note)[:600]
-    if any(row.ok is False for row in rows):
+    if rows and all(row.ok is False and row.tokens is None for row in rows):  # the engine says no to every run
+        report.finish("refused", rows[0].note)
+    elif any(row.ok is False for row in rows):
         report.finish("wrong", notes)
     elif not rows or not all(row.ok for row in rows):
         report.finish("not compared", notes)

@@ -14,6 +14,11 @@ import onnxruntime_genai
 
 #: Types whose prompt is not words but what their decoder starts with.
 _TRANSCRIBERS = ("whisper",)
+#: What their prompt goes on with, as far as the tokenizer has it: English speech as it is, without times.
+_TRANSCRIPT = ("<|en|>", "<|transcribe|>", "<|notimestamps|>")
+#: What stands for a picture in a prompt, by type; for chat templates that put none there.
+_VISION = "<|vision_start|><|image_pad|><|vision_end|>"
+_PICTURES = {"gemma3": "<start_of_image>", **dict.fromkeys(("fara", "qwen2_5_vl", "qwen3_vl", "qwen3_5"), _VISION)}
 
 
 class Session:
@@ -85,8 +90,26 @@ class Session:
         return min(limit, length + request["max_new_tokens"])
 
     def prompt(self, request: dict[str, Any]) -> str:
-        if self.config["type"] in _TRANSCRIBERS or not request.get("chat"):
-            return request["text"]
+        if self.config["type"] in _TRANSCRIBERS:
+            return request["text"] or self.transcript()
+        prompt = self.chat(request) if request.get("chat") else request["text"]
+        mark = _PICTURES.get(self.config["type"], "")
+        if request.get("images") and mark and mark.split(">")[0] not in prompt:
+            marked = {**request, "text": mark * len(request["images"]) + request["text"], "images": [], "audios": []}
+            prompt = self.chat(marked) if request.get("chat") else marked["text"]
+        return prompt
+
+    def transcript(self) -> str:
+        """What the decoder of a model that writes down speech starts with."""
+        tokenizer = json.loads((self.folder / "tokenizer.json").read_text(encoding="utf-8"))
+        names = {token["id"]: token["content"] for token in tokenizer.get("added_tokens", ())}
+        file = self.folder / "generation_config.json"
+        settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        start = settings.get("decoder_start_token_id", self.config.get("decoder_start_token_id"))
+        known = set(names.values())
+        return names.get(start, "<|startoftranscript|>") + "".join(each for each in _TRANSCRIPT if each in known)
+
+    def chat(self, request: dict[str, Any]) -> str:
         content: Any = request["text"]
         if request.get("images") or request.get("audios"):
             parts = [{"type": "image"} for _ in request.get("images", [])]
