@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,14 +21,17 @@ NEW_TOKENS = 24
 
 
 def argosy(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    own = {"ARGOSY_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "python")}
     return subprocess.run([str(ARGOSY), *map(str, arguments)], capture_output=True, text=True, timeout=600, check=False,
-                          env={**os.environ, **environment})  # fmt: skip
+                          env={**os.environ, **own, **environment})  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("run") / "bundle"
-    done = argosy("export", "onnx", "--model", MODEL, "--for", "genai", "--check", "off", "-o", folder)
+    place = tmp_path_factory.mktemp("run")
+    folder = place / "bundle"
+    done = argosy("export", "onnx", "--model", MODEL, "--for", "genai", "--check", "off", "-o", folder,
+                  ARGOSY_CACHE=str(place / "cache"))  # fmt: skip
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -69,7 +73,7 @@ def test_spoilt_weights_are_found(bundle: Path, tmp_path: Path) -> None:
 
 def test_what_to_do_is_said(bundle: Path, tmp_path: Path) -> None:
     (tmp_path / "onnxruntime_genai.py").write_text("raise ModuleNotFoundError('no', name='onnxruntime_genai')\n")
-    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join((str(tmp_path), str(ROOT / "python")))
     done = argosy("run", bundle, "--prompt", "a", PYTHONPATH=path)
     assert done.returncode == 1
     assert "pip install onnxruntime-genai" in done.stderr
