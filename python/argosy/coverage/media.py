@@ -29,9 +29,10 @@ NEW_TOKENS = 32
 _DISTINCT = 8
 _SEEDS = 8
 #: What is tried where no list is given.
-MODEL_TYPES = ("whisper", "gemma3", "qwen2_vl", "qwen2_5_vl", "llava", "paligemma", "internvl", "idefics3", "smolvlm",
-               "got_ocr2", "aya_vision", "vipllava", "llava_next", "llava_onevision", "mistral3", "qwen3_vl", "qwen3_5",
-               "glm4v", "lfm2_vl", "blip-2", "mllama", "voxtral", "phi4_multimodal", "gemma3n", "moonshine")  # fmt: skip
+MODEL_TYPES = ("whisper", "gemma3", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "llava",
+               "paligemma", "internvl", "idefics3", "smolvlm", "got_ocr2", "aya_vision", "cohere2_vision", "deepseek_vl",
+               "vipllava", "fast_vlm", "llava_next", "llava_onevision", "mistral3", "glm4v", "lfm2_vl", "blip-2", "mllama",
+               "voxtral", "phi4_multimodal", "moonshine")  # fmt: skip
 #: Prompts, by the engine's type.
 _PROMPTS = {
     "whisper": "<|startoftranscript|>",
@@ -39,6 +40,7 @@ _PROMPTS = {
     "qwen2_5_vl": "<s>look <|vision_start|><|vision_end|> what is it",
     "qwen3_vl": "<s>look <|vision_start|><|vision_end|> what is it",
     "qwen3_5": "<s>look <|vision_start|><|vision_end|> what is it",
+    "qwen3_5_moe": "<s>look <|vision_start|><|vision_end|> what is it",
 }
 #: Tensors of the engine's that are no arguments of models.
 _COUNTS = ("num_image_tokens",)
@@ -243,7 +245,7 @@ def run_type(model_type: str, program: str, folder: Path) -> MediaRun:
         except Exception as error:  # noqa: BLE001 - models are others' code
             return MediaRun(model_type, refusal=f"the twin cannot be made: {type(error).__name__}: {str(error)[:200]}")
         if refusal := export(program, "genai", twin, place / "bundle"):
-            return MediaRun(model_type, type(model).__name__, refusal=refusal)
+            return MediaRun(model_type, type(model).__name__, refusal=refusal.replace(sys.executable, "python"))
         try:
             run = compare(model, twin, place / "bundle", place)
         except RunError as error:

@@ -59,6 +59,15 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 
+_EXPERTS = {
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 48,
+    "shared_expert_intermediate_size": 48,
+}
+for _dense, _sparse in (("qwen3_vl", "qwen3_vl_moe"), ("qwen3_5", "qwen3_5_moe")):
+    CONFIGURATIONS[_sparse] = CONFIGURATIONS[_dense] | {"text_config": CONFIGURATIONS[_dense]["text_config"] | _EXPERTS}
+
 #: What tokens of these types are called in their own tokenizers, and in those of twins.
 _TOKENS = {
     "whisper": {"<decoder_start>": "<|startoftranscript|>"},
@@ -66,11 +75,18 @@ _TOKENS = {
     "qwen2_vl": _QWEN_TOKENS,
     "qwen2_5_vl": _QWEN_TOKENS,
     "qwen3_vl": _QWEN_TOKENS,
+    "qwen3_vl_moe": _QWEN_TOKENS,
+    "qwen3_5_moe": _QWEN_TOKENS,
     "qwen3_5": _QWEN_TOKENS,
 }
 #: Of Whisper's feature extractor, whatever the model's size.
 _SPECTROGRAMS = {"chunk_length": 30, "feature_extractor_type": "WhisperFeatureExtractor", "feature_size": 80, "hop_length": 160,
                  "n_fft": 400, "n_samples": 480000, "nb_max_frames": 3000, "padding_value": 0.0, "sampling_rate": 16000}  # fmt: skip
+
+
+#: Of Qwen's image processors, for types that transformers lists without one.
+_PATCHES = {"image_processor_type": "Qwen2VLImageProcessor", "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "min_pixels": 64,
+            "max_pixels": 4096, "patch_size": 4, "merge_size": 2, "temporal_patch_size": 2}  # fmt: skip
 
 
 def media_twin(model_type: str, seed: int = 0) -> Any:
@@ -89,6 +105,8 @@ def save_media_twin(model: Any, folder: Path) -> Path:
 
     save(model, folder)
     rename_tokens(folder, _TOKENS.get(model.config.model_type, {}))
+    if model.config.model_type.startswith("qwen") and not (folder / "preprocessor_config.json").is_file():
+        (folder / "preprocessor_config.json").write_text(json.dumps(_PATCHES, indent=2, sort_keys=True) + "\n")
     if model.config.model_type == "whisper":
         (folder / "preprocessor_config.json").write_text(json.dumps(_SPECTROGRAMS, indent=2, sort_keys=True) + "\n")
     return folder

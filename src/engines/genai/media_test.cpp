@@ -116,6 +116,13 @@ TEST(GenaiMedia, computes_grids_of_qwens_patches) {
   JsonDocument written = config(*made);
   EXPECT_EQ(written.root().find("model").find("vision_start_token_id").as_integer(), 8);
   EXPECT_NE(made->files[1].text.find("\"max_pixels\": 1000"), std::string::npos);
+  // Without settings for pictures transformers is left to prepare them.
+  folder.write("n/config.json", R"({"model_type": "qwen2_5_vl", "image_token_id": 9,
+    "vision_config": {"patch_size": 14, "spatial_merge_size": 2, "window_size": 112}})");
+  auto bare = plan(manifest(qwen), folder / "n");
+  ASSERT_TRUE(bare.has_value()) << bare.error().message;
+  EXPECT_EQ(bare->files.size(), 1u);
+  EXPECT_NE(bare->usage.find(R"(["pixel_values", "image_grid_thw"])"), std::string::npos) << bare->usage;
   qwen.encoder_inputs += ", " + port("target_sizes", R"(["patches", 4])");
   EXPECT_NE(plan(manifest(qwen), folder / "m").error().message.find("target_sizes"), std::string::npos);
 }

@@ -218,9 +218,8 @@ Status plan_text_decoder(const SourceModel& model, Draft& draft) {
   return {};
 }
 
-/// Falls back to what transformers prepares, with a note.
+/// Leaves the preparing to transformers, with a note.
 void without_processor(Draft& draft, const std::string& reason) {
-  draft.architecture.pictures = Pictures::kGiven;
   draft.notes.push_back(format("Pictures are not prepared by the engine: {}.", reason));
 }
 
@@ -270,12 +269,16 @@ Status plan_patches(const SourceModel& model, Draft& draft) {
   draft.vision.inputs.emplace_back(kGrid, kGrid);
   draft.vision.numbers = {{"patch_size", sizes.patch}, {"spatial_merge_size", sizes.merge}};
   ARGOSY_TRY(ProcessorSettings settings, ProcessorSettings::read(model, "image_processor"));
-  ARGOSY_TRY(std::string text, patch_processor(settings, sizes));
-  draft.processor = TextFile{std::string(kImageProcessorFile), std::move(text)};
+  Result<std::string> text = patch_processor(settings, sizes);
+  if (text)
+    draft.processor = TextFile{std::string(kImageProcessorFile), *std::move(text)};
+  else
+    without_processor(draft, text.error().message);
   return {};
 }
 
-Status plan_given(Draft& draft) {
+/// What the encoder takes must be among what processors give, the engine's or transformers'.
+Status check_given(const Draft& draft) {
   for (const Port& port : draft.encoder->inputs) {
     if (std::ranges::find(kProcessed, port.name) == std::end(kProcessed))
       return refused(format("its encoder of pictures takes {}, which no processor gives", port.name));
@@ -284,13 +287,13 @@ Status plan_given(Draft& draft) {
 }
 
 std::string usage(const Draft& draft) {
-  switch (draft.architecture.pictures) {
-    case Pictures::kFixedSize: return format(kUsage, "<start_of_image>");
-    case Pictures::kPatches: return format(kUsage, "<|vision_start|><|vision_end|>");
-    case Pictures::kGiven: break;
-  }
+  bool has_grid = draft.architecture.pictures == Pictures::kPatches;
+  if (draft.processor) return format(kUsage, has_grid ? "<|vision_start|><|vision_end|>" : "<start_of_image>");
   std::vector<std::string> names;
-  for (const Port& port : draft.encoder->inputs) names.push_back(format("\"{}\"", port.name));
+  for (const Port& port : draft.encoder->inputs) {
+    if (!has_grid || port.name == "pixel_values") names.push_back(format("\"{}\"", port.name));
+  }
+  if (has_grid) names.push_back(format("\"{}\"", kGrid));
   return format(kGivenUsage, format("[{}]", join(names, ", ")), draft.image_token);
 }
 
@@ -323,7 +326,7 @@ Result<BundlePlan> plan_vision_language(const SourceModel& model) {
   plan_deep_features(draft);
   if (draft.architecture.pictures == Pictures::kFixedSize) ARGOSY_TRY_STATUS(plan_fixed_size(model, draft));
   if (draft.architecture.pictures == Pictures::kPatches) ARGOSY_TRY_STATUS(plan_patches(model, draft));
-  if (draft.architecture.pictures == Pictures::kGiven) ARGOSY_TRY_STATUS(plan_given(draft));
+  if (draft.architecture.pictures != Pictures::kPatches) ARGOSY_TRY_STATUS(check_given(draft));
 
   draft.vision.name = "vision";
   draft.vision.file = draft.vision_graph.file;
