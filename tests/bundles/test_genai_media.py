@@ -48,7 +48,7 @@ def test_tokens_equal_eager_with_the_engines_processor(model_type: str, tmp_path
     assert run.engine == run.eager
     assert len(run.eager) == media.NEW_TOKENS
     assert run.distinct >= 8
-    if model_type != "whisper":  # whose spectrograms the engine ends in another way
+    if model_type != "whisper":  # the engine begins and ends spectrograms in another way
         assert run.difference < 1e-5
     graphs = {each["file"] for each in json.loads((tmp_path / "bundle/bundle.json").read_text())["graphs"]}
     assert graphs == (

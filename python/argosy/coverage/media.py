@@ -265,7 +265,7 @@ def table(runs: list[MediaRun], versions: str) -> str:
         "# Models that see and hear, in ONNX Runtime GenAI",
         "",
         f"Made by `python -m argosy.coverage.media` with {versions}. Each is a twin (a tiny random model of the architecture) exported "
-        f"with `--for genai`; {NEW_TOKENS} greedy tokens of the engine beside eager `generate`'s, of which at least {_DISTINCT} are distinct. "
+        f"with `--for genai`; {NEW_TOKENS} greedy tokens of the engine beside eager `generate`'s, of which at least {_DISTINCT} are distinct: weights are those of the first of {_SEEDS} seeds for which eager's are; a seed whose tokens differ from eager's ends the search and is what the row shows. "
         "*Engine*: a real picture or sound goes through the engine's own processor on one side and transformers' on the other; the "
         "difference is the largest of any pixel or bin. *Given*: the engine has no processor for the architecture, both sides get the same tensors.",
         "",

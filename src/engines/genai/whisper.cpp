@@ -149,9 +149,8 @@ Result<BundlePlan> plan_whisper(const SourceModel& model) {
   plan.copied = companion_files(model);
   plan.usage = kUsage;
   plan.notes.emplace_back(
-      "The engine's own spectrograms differ from transformers' at the two first frames and the two last ones of a "
-      "sound, "
-      "where transformers mirrors it.");
+      "The engine's spectrograms differ from transformers' in four frames: it puts silence before a sound, which "
+      "transformers mirrors there, and leaves out the two frames at the end that reach into the silence after it.");
   return plan;
 }
 
