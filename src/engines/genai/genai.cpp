@@ -18,6 +18,7 @@ import onnxruntime_genai as og
 
 model = og.Model("path/of/this/folder")
 tokenizer = og.Tokenizer(model)
+tokenizer.update_options(add_special_tokens="true")
 params = og.GeneratorParams(model)
 params.set_search_options(max_length=200)
 generator = og.Generator(model, params)
@@ -62,6 +63,8 @@ Result<BundlePlan> plan_kind(const SourceModel& model) {
 Result<BundlePlan> plan_genai(const SourceModel& model) {
   ARGOSY_TRY(BundlePlan plan, plan_kind(model));
   add_tokenizer_config(model, plan);
+  if (model.token_ids("eos_token_id").empty())
+    plan.notes.emplace_back("the model names no token that ends a text; the engine takes the one with id 0 for that");
   return plan;
 }
 

@@ -23,11 +23,12 @@ std::string manifest(const std::vector<std::pair<std::string, std::string>>& sta
     cache +=
         format(R"({}{{"path": "past_key_values.{}", "output": "present.{}"}})", cache.empty() ? "" : ", ", part, part);
   }
-  return format(R"({{"model_class": "TinyForCausalLM", "task": "", "configuration": {{"model_type": "tiny"}},
+  return format(
+      R"({{"model_class": "TinyForCausalLM", "task": "", "configuration": {{"model_type": "tiny", "eos_token_id": 1}},
     "components": [{{"name": "decode", "inputs": [{{"name": "input_ids", "dtype": "i64", "dims": ["batch", "sequence"]}}{}{}],
     "outputs": [{{"name": "logits", "dtype": "f32", "dims": [null, null, 64]}}],
     "cache": {{"states": [{}]}}}}]}})",
-                inputs, more, cache);
+      inputs, more, cache);
 }
 
 struct Planned {
@@ -121,6 +122,13 @@ TEST(Genai, postpones_states_that_share_memory) {
   EXPECT_EQ(std::get<RenameInput>(edits[4]).to, "past_key_values.0.recurrent_state");
   ASSERT_EQ(planned.plan.notes.size(), 1u);
   EXPECT_NE(planned.plan.notes[0].find("take for text"), std::string::npos);
+}
+
+TEST(Genai, says_what_the_engine_takes_for_the_end) {
+  TestFolder folder;
+  folder.write("endless/config.json", R"({"model_type": "tiny"})");
+  EXPECT_TRUE(plan(manifest(kTwoLayers)).plan.notes.empty());
+  ASSERT_EQ(plan(manifest(kTwoLayers), folder / "endless").plan.notes.size(), 1u);
 }
 
 TEST(Genai, refuses_caches_that_the_engine_cannot_carry) {

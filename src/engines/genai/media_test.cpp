@@ -92,7 +92,7 @@ TEST(GenaiMedia, gives_gemma3_the_engines_processor) {
   // Another number of tokens, or crops: the engine's processor does not do.
   folder.write("m/config.json", R"({"model_type": "gemma3", "image_token_id": 9, "mm_tokens_per_image": 64})");
   EXPECT_EQ(plan(manifest(gemma), folder / "m")->files.size(), 1u);
-  folder.write("n/config.json", format(R"({{"model_type": "gemma3", {}}})", gemma.config));
+  folder.write("n/config.json", format(R"({{"model_type": "gemma3", "eos_token_id": 1, {}}})", gemma.config));
   folder.write("n/preprocessor_config.json", R"({"size": {"height": 896, "width": 896}, "do_pan_and_scan": true})");
   made = plan(manifest(gemma), folder / "n");
   EXPECT_EQ(made->files.size(), 1u);
