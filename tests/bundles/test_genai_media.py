@@ -33,7 +33,7 @@ def export(model: Path, output: Path, cache: Path) -> subprocess.CompletedProces
     }
     command = [ARGOSY, "export", "onnx", "--model", model, "--for", "genai", "--check", "off", "-o", output]
     return subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, env=environment, timeout=300, check=False
+        list(map(str, command)), capture_output=True, text=True, env=environment, timeout=900, check=False
     )
 
 
@@ -85,7 +85,7 @@ def test_pictures_that_transformers_prepares(tmp_path: Path) -> None:
     ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     ran = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, env=environment, timeout=300, check=False
+        list(map(str, command)), capture_output=True, text=True, env=environment, timeout=900, check=False
     )
     assert ran.returncode == 0, ran.stderr
     assert " new in " in ran.stderr
