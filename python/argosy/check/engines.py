@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import torch
 
 from ..errors import ExportError
+from ..line_process import LineProcess, ProcessEnded
 from . import onnx_worker, worker
 
 
@@ -109,20 +106,13 @@ class EngineError(RuntimeError):
     """What an engine says of a file that it does not open, or of a call that it does not run."""
 
 
-class EngineProcess:
+class EngineProcess(LineProcess):
     """Runs an export in a process of its own, without transformers and argosy. To be used in a with block."""
 
     def __init__(self, export: Export) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="argosy-check-")
-        self._errors = open(Path(self._folder.name) / "errors.txt", "w+")
         files = [self._named(file, export.engine.suffix) for file in export.files]
-        self._process = subprocess.Popen(
-            [sys.executable, worker.__file__, export.engine.name, *map(str, files)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-        )
+        super().__init__([sys.executable, worker.__file__, export.engine.name, *map(str, files)])
         try:
             self.components: list[str] = self._answer()["components"]
         except BaseException:
@@ -141,39 +131,19 @@ class EngineProcess:
         """Flat outputs and the seconds that the engine took. What the engine refuses is an ``EngineError``."""
         given, made = (Path(self._folder.name) / name for name in ("inputs.pt", "outputs.pt"))
         torch.save({name: tensor.detach().contiguous() for name, tensor in inputs.items()}, given)
-        assert self._process.stdin is not None
-        request = {"component": component, "inputs": str(given), "outputs": str(made)}
-        with contextlib.suppress(BrokenPipeError):  # a process that has ended gives no answer either
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
+        self.send({"component": component, "inputs": str(given), "outputs": str(made)})
         answer = self._answer()
         return torch.load(made, weights_only=True), answer["seconds"]
 
     def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            self._errors.seek(0)
-            said = self._errors.read().strip().splitlines()
-            raise EngineError(f"the engine's process ended{': ' + said[-1] if said else ''}")
-        answer = json.loads(line)
+        try:
+            answer = self.receive()
+        except ProcessEnded as error:
+            raise EngineError(f"the engine's {error}") from error
         if "error" in answer:
             raise EngineError(answer["error"])
         return answer
 
     def close(self) -> None:
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    stream.close()
-        self._process.wait()
-        self._errors.close()
+        super().close()
         self._folder.cleanup()
-
-    def __enter__(self) -> EngineProcess:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from ..errors import ExportError
+from ..line_process import LineProcess, ProcessEnded
 from .bundles import Bundle
 
 _HERE = Path(__file__).parent
@@ -81,16 +77,13 @@ class EngineMissing(RunError):
     """The engine is not installed; the text says what to install."""
 
 
-class BundleProcess:
+class BundleProcess(LineProcess):
     """A bundle, opened by its engine in a process of its own. To be used in a with block. ``python``: the interpreter of an
     engine that has an environment of its own."""
 
     def __init__(self, bundle: Bundle, python: str | None = None) -> None:
         self.runner = find_runner(bundle)
-        command = self.runner.command(bundle.folder.absolute(), python)
-        self._errors = tempfile.TemporaryFile("w+")
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-                                         text=True, encoding="utf-8")  # fmt: skip
+        super().__init__(self.runner.command(bundle.folder.absolute(), python))
         try:
             #: "version" of the engine, "seconds" that opening took
             self.opened: dict[str, Any] = self._answer()
@@ -100,23 +93,15 @@ class BundleProcess:
 
     def ask(self, request: dict[str, Any], on_piece: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
         """Carries out a request; pieces of text are handed on as they come."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # a process that has ended gives no answer either
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
+        self.send(request)
         return self._answer(on_piece)
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            yield json.loads(line)
-        self._process.wait()
-        self._errors.seek(0)
-        said = [line for line in self._errors.read().splitlines() if line.strip()]
-        raise RunError(f"{self.runner.title}'s process ended with {self._process.returncode}{': ' + said[-1][:300] if said else ''}")
-
     def _answer(self, on_piece: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
-        for answer in self._lines():
+        while True:
+            try:
+                answer = self.receive()
+            except ProcessEnded as error:
+                raise RunError(f"{self.runner.title}'s {error}") from error
             if "piece" in answer:
                 on_piece(answer["piece"])
             elif "missing" in answer:
@@ -125,20 +110,3 @@ class BundleProcess:
                 raise RunError(answer["error"])
             else:
                 return answer
-        raise AssertionError
-
-    def close(self) -> None:
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    stream.close()
-        self._process.wait()
-        self._errors.close()
-
-    def __enter__(self) -> BundleProcess:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
