@@ -4,16 +4,10 @@
 #include <set>
 
 #include "base/text.h"
+#include "engines/refused.h"
 
 namespace argosy::engines {
-namespace {
-
-tl::unexpected<Error> refused(std::string_view engine, const std::string& what) {
-  return fail(ErrorCode::kUnsupportedFeature, format("{} cannot run this model: {}", engine, what),
-              "--for plain writes the same graphs with names of their own");
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Result<Seq2SeqPlan> plan_seq2seq(const SourceModel& model, std::string_view engine) {
   const ComponentInterface *encoder = model.component("encoder"), *decoder = model.component("decoder");

@@ -10,6 +10,7 @@
 
 namespace argosy::engines::genai {
 
+inline constexpr std::string_view kEngine = "ONNX Runtime GenAI";  // in messages
 inline constexpr std::string_view kConfigFile = "genai_config.json";
 
 /// A part of "model" in genai_config.json: one graph, and what the engine is told of it.

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "engines/genai/cache.h"
+#include "engines/refused.h"
 
 namespace argosy::engines::genai {
 namespace {
@@ -19,11 +20,6 @@ constexpr std::string_view kDecoderTypes[] = {
 };
 
 constexpr std::string_view kConvType = "lfm2";
-
-tl::unexpected<Error> refused(const std::string& what) {
-  return fail(ErrorCode::kUnsupportedFeature, format("ONNX Runtime GenAI cannot run this model: {}", what),
-              "--for plain writes the same graphs with names of their own");
-}
 
 bool is_state(const ComponentInterface& component, std::string_view input) {
   return std::ranges::any_of(component.states, [&](const State& state) { return state.input == input; });
@@ -50,7 +46,7 @@ Status add_layer_types(const Cache& cache, Section& section) {
   for (size_t i = 0; i < count; ++i) {
     bool has_keys = std::ranges::binary_search(cache.key_value_layers, static_cast<int64_t>(i));
     bool has_convolution = std::ranges::binary_search(cache.conv_layers, static_cast<int64_t>(i));
-    if (!has_keys && !has_convolution) return refused(format("layer {} has no state, others have", i));
+    if (!has_keys && !has_convolution) return refused(kEngine, format("layer {} has no state, others have", i));
     section.layer_types.emplace_back(has_keys ? "full_attention" : "conv");
   }
   return {};
@@ -79,7 +75,7 @@ Result<DecoderPlan> plan_decoder(const SourceModel& model, const ComponentInterf
   ARGOSY_TRY(Cache cache, read_cache(decode));
   plan.graph = {"model.onnx", decode.name, cache.edits, std::string(kDataFile)};
   const Port* logits = decode.output("logits");
-  if (logits == nullptr || !logits->size(-1)) return refused("it has no logits of a fixed size");
+  if (logits == nullptr || !logits->size(-1)) return refused(kEngine, "it has no logits of a fixed size");
   plan.vocab_size = *logits->size(-1);
   plan.section.name = "decoder";
   plan.section.file = plan.graph.file;
@@ -87,7 +83,7 @@ Result<DecoderPlan> plan_decoder(const SourceModel& model, const ComponentInterf
     if (std::ranges::find(kInputs, port.name) != std::end(kInputs))
       plan.section.inputs.emplace_back(port.name, port.name);
     else if (!is_state(decode, port.name))
-      return refused(format("it would have to be given {}, which the engine does not have", port.name));
+      return refused(kEngine, format("it would have to be given {}, which the engine does not have", port.name));
   }
   plan.section.inputs.emplace_back("past_key_names", "past_key_values.%d.key");
   plan.section.inputs.emplace_back("past_value_names", "past_key_values.%d.value");

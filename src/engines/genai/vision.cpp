@@ -9,6 +9,7 @@
 #include "engines/genai/config.h"
 #include "engines/genai/decoder.h"
 #include "engines/genai/processor.h"
+#include "engines/refused.h"
 
 namespace argosy::engines::genai {
 namespace {
@@ -107,11 +108,6 @@ print(processor.decode(generator.get_sequence(0)))
 ```
 )";
 
-tl::unexpected<Error> refused(const std::string& what) {
-  return fail(ErrorCode::kUnsupportedFeature, format("ONNX Runtime GenAI cannot run this model: {}", what),
-              "--for plain writes the same graphs with names of their own");
-}
-
 /// A plan on its way.
 struct Draft {
   Architecture architecture;
@@ -142,22 +138,22 @@ std::optional<int64_t> number(JsonView config, std::initializer_list<std::string
 /// The engine hands features to the embedding and embeddings to the decoder, nothing else.
 Status check_wiring(const SourceModel& model, const Draft& draft) {
   if (model.component("audio_encoder") != nullptr)
-    return refused("it has no way to give sounds to a model of this architecture");
+    return refused(kEngine, "it has no way to give sounds to a model of this architecture");
   if (draft.encoder->output("image_features") == nullptr ||
       draft.encoder->outputs.size() != 1 + draft.deep_outputs.size())
-    return refused("its encoder of pictures gives more than features of their tokens");
+    return refused(kEngine, "its encoder of pictures gives more than features of their tokens");
   for (const Port& port : draft.embedding->inputs) {
     bool is_deep = std::ranges::find(draft.deep_outputs, port.name) != draft.deep_outputs.end();
     if (port.name != "input_ids" && port.name != "image_features" && !is_deep)
-      return refused(format("its embedding would have to be given {}", port.name));
+      return refused(kEngine, format("its embedding would have to be given {}", port.name));
   }
   size_t handed = draft.deep_outputs.empty() ? 1 : 2 + draft.deep_outputs.size();  // embeddings; a mask and the rest
   if (draft.embedding->output("inputs_embeds") == nullptr || draft.embedding->outputs.size() != handed)
-    return refused("its embedding hands more to the decoder than embeddings");
+    return refused(kEngine, "its embedding hands more to the decoder than embeddings");
   const Port* positions = draft.decode->input("position_ids");
   bool has_three = positions != nullptr && positions->dims.size() == 3;
   if (has_three != (draft.architecture.pictures == Pictures::kPatches))
-    return refused("the engine counts positions of this architecture in another way than the model");
+    return refused(kEngine, "the engine counts positions of this architecture in another way than the model");
   return {};
 }
 
@@ -207,7 +203,7 @@ Status plan_text_decoder(const SourceModel& model, Draft& draft) {
   });
   ARGOSY_TRY(draft.decoder, plan_decoder(model, decode));
   if (!has_types) return {};
-  if (decode.input("attention_mask") == nullptr) return refused("it has types of tokens and no mask");
+  if (decode.input("attention_mask") == nullptr) return refused(kEngine, "it has types of tokens and no mask");
   ComputeTokenTypes edit;
   edit.input = kTypes;
   edit.mask = "attention_mask";
@@ -250,7 +246,7 @@ Status plan_patches(const SourceModel& model, Draft& draft) {
   sizes.merge = number(vision, {"spatial_merge_size"}).value_or(sizes.merge);
   sizes.frames = number(vision, {"temporal_patch_size"}).value_or(sizes.frames);
   if (sizes.patch <= 0 || sizes.merge <= 0 || sizes.frames <= 0)
-    return refused("sizes of its patches are not positive");
+    return refused(kEngine, "sizes of its patches are not positive");
   ComputePatchPositions edit;
   edit.grid = kGrid;
   edit.merge_size = sizes.merge;
@@ -263,7 +259,7 @@ Status plan_patches(const SourceModel& model, Draft& draft) {
                                               "window_index",         "cu_window_seqlens", "interpolation_indices",
                                               "interpolation_weights"};
     if (std::ranges::find(kComputed, port.name) == std::end(kComputed))
-      return refused(format("its encoder of pictures would have to be given {}", port.name));
+      return refused(kEngine, format("its encoder of pictures would have to be given {}", port.name));
   }
   draft.vision_graph.edits.emplace_back(std::move(edit));
   draft.vision.inputs.emplace_back(kGrid, kGrid);
@@ -281,7 +277,7 @@ Status plan_patches(const SourceModel& model, Draft& draft) {
 Status check_given(const Draft& draft) {
   for (const Port& port : draft.encoder->inputs) {
     if (std::ranges::find(kProcessed, port.name) == std::end(kProcessed))
-      return refused(format("its encoder of pictures takes {}, which no processor gives", port.name));
+      return refused(kEngine, format("its encoder of pictures takes {}, which no processor gives", port.name));
   }
   return {};
 }
@@ -317,7 +313,7 @@ Result<BundlePlan> plan_vision_language(const SourceModel& model) {
   find_deep_features(draft);
   ARGOSY_TRY_STATUS(check_wiring(model, draft));
   auto token = number(model.config->root(), {"image_token_id", "image_token_index"});
-  if (!token) return refused("its configuration does not say which token stands for a picture");
+  if (!token) return refused(kEngine, "its configuration does not say which token stands for a picture");
   draft.image_token = *token;
   ARGOSY_TRY_STATUS(plan_text_decoder(model, draft));
   draft.vision_graph = {"vision.onnx", draft.encoder->name, {}, std::string(kDataFile)};

@@ -7,6 +7,7 @@
 #include "engines/genai/config.h"
 #include "engines/genai/decoder.h"
 #include "engines/genai/processor.h"
+#include "engines/refused.h"
 
 namespace argosy::engines::genai {
 namespace {
@@ -32,11 +33,6 @@ print(processor.decode(generator.get_sequence(0)))
 Prompts of a batch must have equal lengths; each has its own sound.
 )";
 
-tl::unexpected<Error> refused(const std::string& what) {
-  return fail(ErrorCode::kUnsupportedFeature, format("ONNX Runtime GenAI cannot run this model: {}", what),
-              "--for plain writes the same graphs with names of their own");
-}
-
 /// Sizes of a state [batch, heads, length, size].
 void add_sizes(const Port& state, int64_t hidden_size, int64_t layers, Section& section) {
   section.numbers = {{"head_size", state.size(3).value_or(0)},
@@ -53,12 +49,12 @@ Status check_names(const ComponentInterface& encoder, const ComponentInterface& 
       for (std::string_view kind : {"decoder", "encoder"}) {
         const Port* port = decoder.input(format("past_key_values.{}.{}.{}", i, kind, part));
         if (port == nullptr || port->dims.size() != 4 || !port->size(1) || !port->size(3))
-          return refused(format("layer {} has no {} [batch, heads, length, size] of its {}", i, part, kind));
+          return refused(kEngine, format("layer {} has no {} [batch, heads, length, size] of its {}", i, part, kind));
       }
       if (encoder.output(format("cross.{}.{}", i, part)) == nullptr)
-        return refused(format("its encoder does not give the {}s of layer {}", part, i));
+        return refused(kEngine, format("its encoder does not give the {}s of layer {}", part, i));
       if (decoder.output(format("present.{}.decoder.{}", i, part)) == nullptr)
-        return refused(format("its decoder does not give back the {}s of layer {}", part, i));
+        return refused(kEngine, format("its decoder does not give back the {}s of layer {}", part, i));
     }
   }
   return {};
@@ -105,15 +101,16 @@ Result<BundlePlan> plan_whisper(const SourceModel& model) {
   const Port *sound = encoder.input("input_features"), *hidden = encoder.output("last_hidden_state");
   const Port* logits = decoder.output("logits");
   if (encoder.inputs.size() != 1 || sound->dims.size() != 3 || !sound->size(1))
-    return refused("its encoder wants more than a spectrogram [batch, bins, frames]");
+    return refused(kEngine, "its encoder wants more than a spectrogram [batch, bins, frames]");
   if (sound->size(2) != kFrames)
-    return refused(
-        format("it wants spectrograms of {} frames, and the engine's have {}", sound->size(2).value_or(0), kFrames));
-  if (hidden == nullptr || !hidden->size(2)) return refused("its encoder has no hidden states of a fixed size");
-  if (logits == nullptr || !logits->size(-1)) return refused("it has no logits of a fixed size");
+    return refused(kEngine, format("it wants spectrograms of {} frames, and the engine's have {}",
+                                   sound->size(2).value_or(0), kFrames));
+  if (hidden == nullptr || !hidden->size(2))
+    return refused(kEngine, "its encoder has no hidden states of a fixed size");
+  if (logits == nullptr || !logits->size(-1)) return refused(kEngine, "it has no logits of a fixed size");
   int64_t layers =
       std::ranges::count_if(decoder.states, [](const State& state) { return state.input.ends_with(".decoder.key"); });
-  if (layers == 0) return refused("its decoder has no states");
+  if (layers == 0) return refused(kEngine, "its decoder has no states");
   ARGOSY_TRY_STATUS(check_names(encoder, decoder, layers));
   BundlePlan plan;
   std::vector<Edit> edits;
@@ -123,7 +120,8 @@ Result<BundlePlan> plan_whisper(const SourceModel& model) {
     if (port.name == "encoder_hidden_states")
       edits.emplace_back(DropInput{port.name});
     else if (!is_state && port.name != "decoder_input_ids")
-      return refused(format("its decoder would have to be given {}, which the engine does not have", port.name));
+      return refused(kEngine,
+                     format("its decoder would have to be given {}, which the engine does not have", port.name));
   }
   const Port &self = *decoder.input("past_key_values.0.decoder.key"),
              &cross = *decoder.input("past_key_values.0.encoder.key");

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "engines/companions.h"
+#include "engines/refused.h"
 #include "engines/seq2seq.h"
 #include "engines/tokenizer_config.h"
 
@@ -12,11 +13,6 @@ namespace {
 
 constexpr std::string_view kEngine = "Optimum";
 constexpr std::string_view kDecoderInputs[] = {"attention_mask", "input_ids", "position_ids"};
-
-tl::unexpected<Error> refused(const std::string& what) {
-  return fail(ErrorCode::kUnsupportedFeature, format("{} cannot run this model: {}", kEngine, what),
-              "--for plain writes the same graphs with names of their own");
-}
 
 Status check_dtype(const SourceModel& model) {
   for (const ComponentInterface& component : model.components) {
@@ -72,14 +68,15 @@ Status add_decoder(const ComponentInterface& decode, BundlePlan& plan) {
   for (const Port& port : decode.inputs) {
     bool is_state = std::ranges::any_of(decode.states, [&](const State& state) { return state.input == port.name; });
     if (!is_state && std::ranges::find(kDecoderInputs, port.name) == std::end(kDecoderInputs))
-      return refused(format("its decoder would have to be given {}, which the engine does not have", port.name));
+      return refused(kEngine,
+                     format("its decoder would have to be given {}, which the engine does not have", port.name));
     if (!is_state) continue;
     if (!port.name.ends_with(".key") && !port.name.ends_with(".value"))
-      return refused(format("it carries keys and values from step to step, and this one has {}", port.name));
+      return refused(kEngine, format("it carries keys and values from step to step, and this one has {}", port.name));
     // The engine computes the sizes of the first, empty states from the configuration, and rightly for some types only.
     graph.edits.emplace_back(AcceptEmptyState{port.name});
   }
-  if (decode.states.empty()) return refused("its decoder has no states");
+  if (decode.states.empty()) return refused(kEngine, "its decoder has no states");
   plan.graphs.push_back(std::move(graph));
   plan.usage = usage("ORTModelForCausalLM", kGenerate);
   return {};
@@ -121,7 +118,7 @@ Result<BundlePlan> plan_optimum(const SourceModel& model) {
   } else {
     std::vector<std::string> names;
     for (const ComponentInterface& component : model.components) names.push_back(component.name);
-    return refused(format("it has no class for {}", join(names, ", ")));
+    return refused(kEngine, format("it has no class for {}", join(names, ", ")));
   }
   plan.copied = companion_files(model);
   add_tokenizer_config(model, plan);

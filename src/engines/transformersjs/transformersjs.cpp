@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "engines/companions.h"
+#include "engines/refused.h"
 #include "engines/seq2seq.h"
 #include "engines/transformersjs/config.h"
 #include "engines/transformersjs/model_types.h"
@@ -30,11 +31,6 @@ struct Planned {
   ConfigPlan config;
   Precision precision;
 };
-
-tl::unexpected<Error> refused(const std::string& what) {
-  return fail(ErrorCode::kUnsupportedFeature, format("{} cannot run this model: {}", kEngine, what),
-              "--for plain writes the same graphs with names of their own");
-}
 
 Result<Precision> precision_of(const SourceModel& model) {
   for (const ComponentInterface& component : model.components) {
@@ -84,7 +80,7 @@ class Planner {
     } else {
       std::vector<std::string> names;
       for (const ComponentInterface& component : model_.components) names.push_back(component.name);
-      return refused(format("it has no graphs for {}", join(names, ", ")));
+      return refused(kEngine, format("it has no graphs for {}", join(names, ", ")));
     }
     planned_.bundle.copied = companion_files(model_);
     add_processor();
@@ -129,7 +125,8 @@ class Planner {
 
   Status add_decoder(const ComponentInterface& decode, std::string_view name, const std::string& part) {
     if (const Port* port = unknown_input(decode, kDecoderInputs))
-      return refused(format("its decoder would have to be given {}, which the engine does not have", port->name));
+      return refused(kEngine,
+                     format("its decoder would have to be given {}, which the engine does not have", port->name));
     ARGOSY_TRY(StatePlan states, plan_states(model_, decode, part));
     GraphPlan& graph = add_graph(decode, name);
     graph.edits = std::move(states.edits);
@@ -141,7 +138,8 @@ class Planner {
   Status add_seq2seq() {
     ARGOSY_TRY(Seq2SeqPlan plan, plan_seq2seq(model_, kEngine));
     if (const Port* port = unknown_input(*model_.component("encoder"), kEncoderInputs))
-      return refused(format("its encoder would have to be given {}, which the engine does not make", port->name));
+      return refused(kEngine,
+                     format("its encoder would have to be given {}, which the engine does not make", port->name));
     add_graph(*model_.component("encoder"), "encoder_model").edits = std::move(plan.encoder);
     GraphPlan& decoder = add_graph(*model_.component("decoder"), "decoder_model_merged");
     decoder.edits = std::move(plan.decoder);
@@ -155,9 +153,9 @@ class Planner {
     std::string_view type = model_.model_type();
     bool takes_images = is_image_text_type(type);
     if (!takes_images && !is_audio_text_type(type))
-      return refused(format("it does not know how {} puts images or sounds into a text", quoted(type)));
+      return refused(kEngine, format("it does not know how {} puts images or sounds into a text", quoted(type)));
     if (const Port* positions = decode.input("position_ids"); positions != nullptr && positions->dims.size() != 2) {
-      if (!has_image_positions(type)) return refused("its positions have several parts");
+      if (!has_image_positions(type)) return refused(kEngine, "its positions have several parts");
     }
     ARGOSY_TRY_STATUS(add_decoder(decode, "decoder_model_merged", "text_config"));
     DropFeatures features;
@@ -168,8 +166,8 @@ class Planner {
     if (!features.inputs.empty()) embed.edits.emplace_back(std::move(features));
     const ComponentInterface* images = model_.component("image_encoder");
     const ComponentInterface* sounds = model_.component("audio_encoder");
-    if (takes_images && images == nullptr) return refused("it has no encoder of images");
-    if (!takes_images && sounds == nullptr) return refused("it has no encoder of sounds");
+    if (takes_images && images == nullptr) return refused(kEngine, "it has no encoder of images");
+    if (!takes_images && sounds == nullptr) return refused(kEngine, "it has no encoder of sounds");
     if (takes_images) return add_encoder(*images, "vision_encoder", "image_features", kImageInputs);
     ARGOSY_TRY_STATUS(add_encoder(*sounds, "audio_encoder", "audio_features", kAudioInputs));
     // Two types are given their features by another name than their own.
@@ -182,9 +180,9 @@ class Planner {
   Status add_encoder(const ComponentInterface& encoder, std::string_view name, std::string_view output,
                      const std::string_view (&inputs)[N]) {
     if (const Port* port = unknown_input(encoder, inputs))
-      return refused(
-          format("its {} would have to be given {}, which the engine does not make", encoder.name, port->name));
-    if (encoder.output(output) == nullptr) return refused(format("its {} gives no {}", encoder.name, output));
+      return refused(kEngine, format("its {} would have to be given {}, which the engine does not make", encoder.name,
+                                     port->name));
+    if (encoder.output(output) == nullptr) return refused(kEngine, format("its {} gives no {}", encoder.name, output));
     GraphPlan& graph = add_graph(encoder, name);
     // The engine's processors make masks of pixels as booleans.
     const Port* mask = encoder.input("pixel_attention_mask");
