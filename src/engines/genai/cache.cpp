@@ -77,7 +77,8 @@ Status add_convolution(const ComponentInterface& decoder, int64_t number, const 
   return {};
 }
 
-/// The engine lets input and output of these share memory.
+/// The engine lets input and output of these share memory. The order in which ONNX Runtime happens to run the models
+/// that were tried is right without the postponement, but nothing promises it.
 Status add_recurrent_states(const ComponentInterface& decoder, int64_t number, const Layer& layer, Cache& cache) {
   constexpr std::pair<std::string_view, std::string_view> kParts[] = {{"conv_states", "conv_state"},
                                                                       {"recurrent_states", "recurrent_state"}};
