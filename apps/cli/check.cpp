@@ -50,8 +50,9 @@ CheckOutcome run_module_check(std::vector<std::string> arguments, const fs::path
   if (ended->exit_code != kDone && ended->exit_code != kWrong) {
     terminal.log(LogLevel::kWarn,
                  format("{} -m {} ended with {}{}", ended->python, kModule, ended->exit_code, ended->last_lines));
+    std::string missing = ended->missing_package();
     return {CheckOutcome::Kind::kNotRun,
-            ended->lacks_package() ? "Python lacks argosy, torch or transformers" : "the check itself failed", ""};
+            missing.empty() ? "the check itself failed" : format("Python lacks {}; install it for it", missing), ""};
   }
   auto report = CheckReport::read(output);
   if (!report) {

@@ -55,13 +55,22 @@ Status run(const PythonWork& work, const std::filesystem::path& output, const En
   return fail(ErrorCode::kInvalidInput,
               format("no {} was made: {} -m {} ended with {}{}", name_of(work.kind), ended->python, module,
                      ended->exit_code, ended->last_lines),
-              ended->lacks_package()
+              !ended->missing_package().empty()
                   ? format("install argosy, torch and transformers for {}, or name another by ARGOSY_PYTHON; {}",
                            ended->python, kImportHint)
                   : "the last lines above are Python's; --log-level debug shows all");
 }
 
 }  // namespace
+
+std::string PythonEnd::missing_package() const {
+  constexpr std::string_view kSays = "No module named ";
+  size_t at = last_lines.rfind(kSays);
+  if (at == std::string::npos) return "";
+  std::string_view rest = std::string_view(last_lines).substr(at + kSays.size());
+  if (rest.starts_with('\'')) rest.remove_prefix(1);
+  return std::string(rest.substr(0, rest.find_first_of("'.;) \n")));
+}
 
 std::vector<std::string> candidate_pythons(const Environment& environment) {
   if (!environment.python.empty()) {

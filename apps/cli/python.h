@@ -28,7 +28,8 @@ struct PythonEnd {
   std::string python;  // the interpreter
   int exit_code = 0;
   std::string last_lines;  // each after a line feed, indented
-  bool lacks_package() const { return last_lines.find("No module named") != std::string::npos; }
+  /// The package that it lacks; empty if that is not what ended it.
+  std::string missing_package() const;
 };
 
 /// Runs `python -m module` to its end; the user is told `why`. Lines that are progress (JSON with a "stage") are shown

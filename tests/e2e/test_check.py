@@ -156,7 +156,7 @@ def test_checks_move_with_the_cache_and_what_cannot_be_checked_says_so(
     failing.write_text("#!/bin/sh\necho \"No module named 'torch'\"\nexit 1\n")
     failing.chmod(0o755)
     _, said = tool.run("export", "pt2", "--model", model, "-o", output, python=failing)
-    assert "Python lacks argosy, torch or transformers" in said and manifest(output)["check"]["kind"] == "none"
+    assert "not checked: Python lacks torch; install it for it" in said and manifest(output)["check"]["kind"] == "none"
     _, said = tool.run("export", "pt2", "--model", model, "--check", "full", "-o", output, code=1)
     assert "not checked: there is no Python to check with" in said
     assert "1 entry" in tool.run("cache", "import", archive)[0]
