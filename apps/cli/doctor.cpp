@@ -135,6 +135,9 @@ void judge(DoctorReport& report) {
   report.abilities.push_back({"check exports to ONNX", lacking.empty() && has_runtime,
                               has_runtime ? lacking.empty() ? "" : "captures cannot be made, see above"
                                           : "Python lacks onnxruntime; install it for it"});
+  bool has_genai = has_package && !version_of(report, "onnxruntime-genai").empty();
+  report.abilities.push_back({"run bundles in ONNX Runtime GenAI", has_genai,
+                              has_genai ? "" : "Python lacks argosy or onnxruntime-genai; install them for it"});
   report.abilities.push_back({"export to ExecuTorch", false, "not in this version"});
 }
 
