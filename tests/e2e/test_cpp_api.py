@@ -10,7 +10,11 @@ import pytest
 from cli_tool import REPOSITORY
 from exporter_tool import PROGRAM, Exporter, make_exporter, save_twins
 
-BUILD = PROGRAM.parents[2]
+# Where the libraries are: the program may be an installed one, which is not in a build folder.
+BUILDS = [PROGRAM.parents[2], *(REPOSITORY / "build" / preset for preset in ("release", "dev"))]
+BUILD = next((folder for folder in BUILDS if (folder / "cmake_install.cmake").exists()), None)
+
+pytestmark = pytest.mark.skipif(BUILD is None, reason="the libraries are not built: cmake --build --preset release")
 
 
 @pytest.fixture(scope="module")
