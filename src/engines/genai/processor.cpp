@@ -186,4 +186,24 @@ Result<std::string> spectrogram_processor(const ProcessorSettings& settings, int
   return operations.take();
 }
 
+std::string processor_usage(std::string_view prompt, std::string_view call, int max_length) {
+  return format(R"(```python
+import onnxruntime_genai as og
+
+model = og.Model("path/of/this/folder")
+processor = model.create_multimodal_processor()
+prompt = "{}"
+inputs = {}
+params = og.GeneratorParams(model)
+params.set_search_options(max_length={})
+generator = og.Generator(model, params)
+generator.set_inputs(inputs)
+while not generator.is_done():
+    generator.generate_next_token()
+print(processor.decode(generator.get_sequence(0)))
+```
+)",
+                prompt, call, max_length);
+}
+
 }  // namespace argosy::engines::genai

@@ -41,4 +41,7 @@ Result<std::string> patch_processor(const ProcessorSettings& settings, const Pat
 /// Whisper's spectrograms of 30 seconds.
 Result<std::string> spectrogram_processor(const ProcessorSettings& settings, int64_t mel_bins);
 
+/// How a model with a processor of the engine's own is run, for the model card: `call` makes its inputs of a prompt.
+std::string processor_usage(std::string_view prompt, std::string_view call, int max_length);
+
 }  // namespace argosy::engines::genai

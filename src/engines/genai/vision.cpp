@@ -59,23 +59,6 @@ constexpr std::string_view kDeepOutput = "image_deepstack_features.", kDeepInput
 constexpr std::string_view kDeepMask = "visual_pos_masks";
 constexpr int64_t kMaxPositions = int64_t{1} << 40;
 
-constexpr std::string_view kUsage = R"(```python
-import onnxruntime_genai as og
-
-model = og.Model("path/of/this/folder")
-processor = model.create_multimodal_processor()
-prompt = "{}Describe the picture."
-inputs = processor(prompt, images=og.Images.open("picture.png"))
-params = og.GeneratorParams(model)
-params.set_search_options(max_length=1000)
-generator = og.Generator(model, params)
-generator.set_inputs(inputs)
-while not generator.is_done():
-    generator.generate_next_token()
-print(processor.decode(generator.get_sequence(0)))
-```
-)";
-
 constexpr std::string_view kGivenUsage =
     R"(The engine has no processor for this architecture's pictures; transformers prepares them.
 
@@ -282,9 +265,14 @@ Status check_given(const Draft& draft) {
   return {};
 }
 
+std::string picture_usage(std::string_view mark) {
+  return processor_usage(format("{}Describe the picture.", mark),
+                         R"(processor(prompt, images=og.Images.open("picture.png")))", 1000);
+}
+
 std::string usage(const Draft& draft) {
   bool has_grid = draft.architecture.pictures == Pictures::kPatches;
-  if (draft.processor) return format(kUsage, has_grid ? "<|vision_start|><|vision_end|>" : "<start_of_image>");
+  if (draft.processor) return picture_usage(has_grid ? "<|vision_start|><|vision_end|>" : "<start_of_image>");
   std::vector<std::string> names;
   for (const Port& port : draft.encoder->inputs) {
     if (!has_grid || port.name == "pixel_values") names.push_back(format("\"{}\"", port.name));

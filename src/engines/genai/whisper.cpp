@@ -14,25 +14,6 @@ namespace {
 
 constexpr int64_t kFrames = 3000;
 
-constexpr std::string_view kUsage = R"(```python
-import onnxruntime_genai as og
-
-model = og.Model("path/of/this/folder")
-processor = model.create_multimodal_processor()
-prompt = "<|startoftranscript|><|en|><|transcribe|><|notimestamps|>"
-inputs = processor([prompt], audios=og.Audios.open("speech.wav"))
-params = og.GeneratorParams(model)
-params.set_search_options(max_length=448)
-generator = og.Generator(model, params)
-generator.set_inputs(inputs)
-while not generator.is_done():
-    generator.generate_next_token()
-print(processor.decode(generator.get_sequence(0)))
-```
-
-Prompts of a batch must have equal lengths; each has its own sound.
-)";
-
 /// Sizes of a state [batch, heads, length, size].
 void add_sizes(const Port& state, int64_t hidden_size, int64_t layers, Section& section) {
   section.numbers = {{"head_size", state.size(3).value_or(0)},
@@ -145,7 +126,9 @@ Result<BundlePlan> plan_whisper(const SourceModel& model) {
   plan.files.push_back({std::string(kConfigFile), config_text(config, model)});
   plan.files.push_back({std::string(kAudioProcessorFile), std::move(processor)});
   plan.copied = companion_files(model);
-  plan.usage = kUsage;
+  plan.usage = processor_usage("<|startoftranscript|><|en|><|transcribe|><|notimestamps|>",
+                               R"(processor([prompt], audios=og.Audios.open("speech.wav")))", 448) +
+               "\nPrompts of a batch must have equal lengths; each has its own sound.\n";
   plan.notes.emplace_back(
       "The engine's spectrograms differ from transformers' in four frames: it puts silence before a sound, which "
       "transformers mirrors there, and leaves out the two frames at the end that reach into the silence after it.");
