@@ -19,9 +19,10 @@ MAY_INCLUDE = {
     "frontends": ["base", "tensor", "io", "ir"],
     "backends/pt2": ["base", "tensor", "io", "ir", "passes"],
     "backends/onnx": ["base", "tensor", "io", "ir", "passes"],
+    "backends/executorch": ["base", "tensor", "io", "ir", "passes"],
     "engines": ["base", "tensor", "io", "ir"],
-    "driver": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx", "engines"],
-    "apps": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx", "engines", "driver"],
+    "driver": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx", "backends/executorch", "engines"],
+    "apps": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx", "backends/executorch", "engines", "driver"],
 }
 
 # Where third-party headers may appear: (pattern of the header, path prefixes).
@@ -31,6 +32,7 @@ THIRD_PARTY = [
     (r"simdjson", ["src/io/json"]),
     (r"zlib\.h", ["src/io/crc32"]),
     (r"protozero/", ["src/io/onnx/", "src/backends/onnx/"]),
+    (r"(flatbuffers/|.*_generated\.h)", ["src/backends/executorch/"]),
     (r"CLI/", ["apps/cli/"]),
     (r"nanobind/", ["apps/python/"]),
     (r"g(test|mock)/", ["src/", "apps/", "tests/"]),

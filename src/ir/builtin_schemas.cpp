@@ -48,6 +48,8 @@ constexpr std::string_view kBuiltinSchemas[] = {
     "higher_order.map_impl(Graph body, Any[] xs, Any[] additional) -> Any[]",
     "higher_order.scan(Graph combine, Any[] init, Any[] xs, Any[] additional) -> Any[]",
     "higher_order.associative_scan(Graph combine, Any[] xs, Any[] additional) -> Any[]",
+    // Ours: what another program computes as a whole. Only backends make these.
+    "higher_order.delegate(Any backend, Graph body, Any[] operands) -> Any[]",
 };
 
 }  // namespace

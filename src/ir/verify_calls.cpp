@@ -28,6 +28,7 @@ constexpr CallRule kCallRules[] = {
     {"higher_order.map_impl", "body", {"xs", "additional"}},
     {"higher_order.scan", "combine", {"init", "xs", "additional"}},
     {"higher_order.associative_scan", "combine", {"xs", "xs", "additional"}},
+    {"higher_order.delegate", "body", {"operands"}},
 };
 
 /// One operand: a value of the calling graph, or (invalid) a constant.

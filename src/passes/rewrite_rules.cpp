@@ -30,6 +30,18 @@ Result<std::string_view> apply_once(Program& program, Component& component, Grap
   return last_applied;
 }
 
+/// For each graph, whether a delegate computes it.
+std::vector<bool> delegated_graphs(const Program& program, const Component& component) {
+  std::vector<bool> is_delegated(component.graphs.size(), false);
+  std::optional<OpId> delegate = program.schemas.find("higher_order.delegate");
+  for (const Graph& graph : component.graphs) {
+    for (NodeId node : graph.nodes()) {
+      if (graph[node].op == delegate) is_delegated[std::get<GraphId>(graph[node].arguments[1].variant()).index] = true;
+    }
+  }
+  return is_delegated;
+}
+
 }  // namespace
 
 RuleTable::RuleTable(std::span<const std::span<const RewriteRule>> families)
@@ -51,7 +63,9 @@ Pass apply_rules(std::string name, std::shared_ptr<const RuleTable> rules, int m
   auto run = [rules = std::move(rules), max_rounds](Program& program, PassContext&) -> Result<bool> {
     bool has_changed = false;
     for (Component& component : program.components) {
+      std::vector<bool> is_delegated = delegated_graphs(program, component);
       for (size_t i = 0; i < component.graphs.size(); ++i) {
+        if (is_delegated[i]) continue;
         std::string_view last_applied;
         for (int round = 0; round <= max_rounds; ++round) {
           ARGOSY_TRY(last_applied, apply_once(program, component, component.graphs[i], *rules));

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/program.h"
+
+namespace argosy::executorch {
+
+/// Gives every symbol of a component that has no upper bound the one that `largest` has for its name, by
+/// SymContext::set_range. A dim that is left without one is an error that names it and says how to give it. Whoever
+/// asks for less than the trace's smallest is told so.
+Status set_bounds(const Component& component, const std::map<std::string, int64_t>& largest);
+
+/// The largest sizes of a tensor; an error if one has no bound, or exceeds 31 bits.
+Result<std::vector<int32_t>> largest_sizes(const Component& component, const TensorType& type);
+/// Whether any of its sizes varies.
+bool is_dynamic(const TensorType& type);
+
+}  // namespace argosy::executorch

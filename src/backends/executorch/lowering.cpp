@@ -1,0 +1,54 @@
+#include "backends/executorch/lowering.h"
+
+#include <array>
+#include <memory>
+
+#include "backends/executorch/bounds.h"
+#include "backends/executorch/rules.h"
+#include "backends/executorch/xnnpack/delegate.h"
+#include "passes/compact_ids.h"
+#include "passes/decompose_complex.h"
+#include "passes/decomposition_families.h"
+#include "passes/eliminate_dead_code.h"
+#include "passes/functionalise.h"
+#include "passes/normalise.h"
+#include "passes/rewrite_rules.h"
+
+namespace argosy::executorch {
+namespace {
+
+void add_rules(Pipeline& pipeline, std::string name, std::span<const RewriteRule> rules) {
+  std::array families = {rules};
+  pipeline.add(apply_rules(std::move(name), std::make_shared<RuleTable>(families)));
+}
+
+Pass bound_dims(const LoweringOptions& options) {
+  return {"bound-dims", [largest = options.largest](Program& program, PassContext&) -> Result<bool> {
+            for (const Component& component : program.components) ARGOSY_TRY_STATUS(set_bounds(component, largest));
+            return false;
+          }};
+}
+
+}  // namespace
+
+Pipeline executorch_pipeline(const LoweringOptions& options) {
+  Pipeline pipeline;
+  add_rules(pipeline, "decompose-attention", attention_decompositions());
+  pipeline.add(functionalise());
+  pipeline.add(normalise());
+  pipeline.add(decompose_complex());
+  pipeline.add(eliminate_dead_code());
+  pipeline.add(bound_dims(options));
+  add_rules(pipeline, "decompose-composites", composite_rules());
+  if (options.recipe == Recipe::kXnnpack) {
+    add_rules(pipeline, "prepare-for-xnnpack", xnnpack_rules());
+    pipeline.add(eliminate_dead_code());
+    pipeline.add(delegate_to_xnnpack());
+  }
+  add_rules(pipeline, "select-kernels", kernel_rules());
+  pipeline.add(eliminate_dead_code());
+  pipeline.add(compact_ids());
+  return pipeline;
+}
+
+}  // namespace argosy::executorch

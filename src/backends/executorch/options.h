@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace argosy::executorch {
+
+/// What computes: ExecuTorch's own kernels, or XNNPACK wherever it can.
+enum class Recipe : uint8_t { kPortable, kXnnpack };
+
+/// How weights of linear layers are stored and computed with. The names are those of optimum-executorch:
+/// activations (8da: 8 bits, chosen at run time for each token), then weights.
+enum class LinearEncoding : uint8_t { kFloat, k8da4w, k8da8w, k4w, k8w };
+enum class EmbeddingEncoding : uint8_t { kFloat, k8w, k4w };
+
+struct LinearQuantization {
+  LinearEncoding encoding = LinearEncoding::kFloat;
+  int64_t group_size = 0;  // values that share a scale; 0: all of a row
+};
+
+struct EmbeddingQuantization {
+  EmbeddingEncoding encoding = EmbeddingEncoding::kFloat;
+  int64_t group_size = 0;
+};
+
+struct LoweringOptions {
+  Recipe recipe = Recipe::kXnnpack;
+  /// The largest size of each dim that callers may vary, by the name that users see ("sequence"). Every such dim of a
+  /// program needs one, here or by the capture's own range.
+  std::map<std::string, int64_t> largest;
+  LinearQuantization linear;          // of all components but encoders
+  LinearQuantization encoder_linear;  // of encoders
+  EmbeddingQuantization embedding;
+};
+
+}  // namespace argosy::executorch
