@@ -1,0 +1,3 @@
+#include "backends/executorch/generation/task.h"
+
+namespace argosy::executorch {}
