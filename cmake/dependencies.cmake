@@ -46,6 +46,27 @@ foreach(schema schema/scalar_type schema/program backends/xnnpack/serialization/
     DEPENDS "${executorch_folder}/${schema}.fbs" VERBATIM)
   list(APPEND executorch_headers "${header}")
 endforeach()
+
+# The names of the runtime's kernels, as its own registry lists them: a program linked with its libraries prints them. It
+# is not of our options (no sanitizers), and gets these libraries whole although it calls nothing in them.
+add_executable(argosy_list_kernels EXCLUDE_FROM_ALL "${CMAKE_CURRENT_LIST_DIR}/list_kernels.cpp")
+target_include_directories(argosy_list_kernels SYSTEM PRIVATE
+  "${executorch_folder}/include" "${executorch_folder}/include/executorch/runtime/core/portable_type/c10")
+target_compile_definitions(argosy_list_kernels PRIVATE C10_USING_CUSTOM_GENERATED_MACROS)
+set(executorch_libraries)
+foreach(library executorch executorch_kernels_optimized executorch_kernels_quantized)
+  list(APPEND executorch_libraries "${executorch_folder}/lib/lib${library}.so")
+endforeach()
+target_link_libraries(argosy_list_kernels PRIVATE -Wl,--no-as-needed ${executorch_libraries})
+# What these libraries need in turn is found when they are loaded.
+target_link_options(argosy_list_kernels PRIVATE -Wl,--allow-shlib-undefined)
+set_target_properties(argosy_list_kernels PROPERTIES BUILD_RPATH "${executorch_folder}/lib")
+set(executorch_kernel_list "${executorch_schemas}/kernel_list_generated.h")
+add_custom_command(OUTPUT "${executorch_kernel_list}"
+  COMMAND argosy_list_kernels > "${executorch_kernel_list}"
+  DEPENDS argosy_list_kernels ${executorch_libraries} VERBATIM)
+list(APPEND executorch_headers "${executorch_kernel_list}")
+
 add_custom_target(argosy_executorch_headers DEPENDS ${executorch_headers})
 add_library(argosy_flatbuffers INTERFACE)
 target_include_directories(argosy_flatbuffers SYSTEM INTERFACE
