@@ -27,8 +27,8 @@ constexpr std::string_view kLanguageModelKernels[] = {
     "llama::update_cache_with_indices.out",
 };
 
-// Overloads named otherwise than their out form, ops that have a kernel of another name, and what works in place. No kernel: the name that
-// would follow is that of another overload.
+// Overloads named otherwise than their out form, ops that have a kernel of another name, and what works in place. No
+// kernel: the name that would follow is that of another overload.
 constexpr IrregularKernel kIrregular[] = {
     {"_operator.add", "executorch_prim::add.Scalar"},
     {"_operator.eq", "executorch_prim::eq.Scalar"},

@@ -12,9 +12,9 @@ namespace argosy::executorch {
 bool has_kernel(std::string_view name);
 
 /// The kernel that computes what an op of a graph does and writes the result to a tensor that it is given:
-/// "aten.add.Tensor" -> "aten::add.out", "aten.reshape.default" -> "aten::view_copy.out". Arguments may differ, as those
-/// of "aten.to.dtype" and "aten::_to_copy.out". In-place ops and arithmetic on sizes have kernels that are given no
-/// result tensor: "aten.index_put_.default" -> "aten::index_put_", "_operator.add" -> "executorch_prim::add.Scalar".
+/// "aten.add.Tensor" -> "aten::add.out", "aten.reshape.default" -> "aten::view_copy.out". Arguments may differ, as
+/// those of "aten.to.dtype" and "aten::_to_copy.out". In-place ops and arithmetic on sizes have kernels that are given
+/// no result tensor: "aten.index_put_.default" -> "aten::index_put_", "_operator.add" -> "executorch_prim::add.Scalar".
 /// nullopt: none.
 std::optional<std::string_view> kernel_for(std::string_view op);
 

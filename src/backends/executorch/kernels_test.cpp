@@ -60,9 +60,9 @@ TEST(Kernels, names_of_kernels_follow_from_those_of_ops) {
 }
 
 TEST(Kernels, other_overloads_are_not_taken_for_the_plain_one) {
-  for (std::string_view op : {"aten.sort.default", "aten.round.decimals", "aten.var.default", "aten.sum.default",
-                              "aten.arange.start", "aten.squeeze.default", "aten.view.dtype", "aten.floor_divide.Scalar",
-                              "higher_order.cond", "add", ""}) {
+  for (std::string_view op :
+       {"aten.sort.default", "aten.round.decimals", "aten.var.default", "aten.sum.default", "aten.arange.start",
+        "aten.squeeze.default", "aten.view.dtype", "aten.floor_divide.Scalar", "higher_order.cond", "add", ""}) {
     EXPECT_EQ(kernel_for(op), std::nullopt) << op;
   }
 }

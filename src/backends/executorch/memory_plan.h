@@ -6,9 +6,11 @@
 namespace argosy::executorch {
 
 /// Gives every planned tensor and state a place: `arena`, `offset`, and Method::arenas. Two planned tensors share bytes
-/// only if none is read after the other is written; inputs and outputs live through the whole call, and so does, inside
-/// a loop (a jump back), what is alive where the loop begins. Offsets are multiples of 16. Same method, same plan.
-/// Aliases get the place of what they alias, whose life covers theirs.
+/// only if none is read after the other is written. Inputs are planned as well (the runtime copies what it is given to
+/// there, so a call never writes its caller's memory) and live from the beginning to their last reader: callers set
+/// them before each call. Outputs live to the end. Inside a loop (a jump back) everything lives through all of it that
+/// is also needed outside of it. Where a value is moved to another, its bytes live as long as that one. Offsets are
+/// multiples of 16. Same method, same plan. Aliases get the place of what they alias, whose life covers theirs.
 Status plan_memory(Method& method);
 
 /// From which instruction on and up to which one the bytes of a planned tensor are needed, for reports.
@@ -17,10 +19,10 @@ struct Lifetime {
   uint32_t first = 0, last = 0;  // inclusive
   uint64_t offset = 0, size = 0;
 };
-/// Of all tensors with bytes of their own in arena 1, by offset and first instruction.
+/// Of all tensors with bytes of their own in arena 1 that something uses, by offset and first instruction.
 std::vector<Lifetime> lifetimes(const Method& method);
 
-/// Bytes of a tensor at its largest.
+/// Bytes of a tensor at its largest; the largest number there is if that overflows.
 uint64_t tensor_bytes(const Tensor& tensor);
 
 }  // namespace argosy::executorch
