@@ -35,10 +35,21 @@ void add_inspect(CLI::App& app, InspectOptions& options) {
   command->add_option("--schemas", options.schemas, "File of op schemas, for .pt2 archives");
 }
 
+void add_recipe(CLI::App& command, ExecutorchOptions& options) {
+  const std::map<std::string, executorch::Recipe> recipes = {{"portable", executorch::Recipe::kPortable},
+                                                             {"xnnpack", executorch::Recipe::kXnnpack}};
+  command
+      .add_option("--recipe", options.lowering.recipe,
+                  "For ExecuTorch: xnnpack (default: wherever it can) or portable (ExecuTorch's own kernels alone)")
+      ->transform(CLI::CheckedTransformer(recipes).description(""));
+}
+
 void add_opt(CLI::App& app, OptOptions& options) {
   CLI::App* command = app.add_subcommand("opt", "Run named passes on a program");
   command->add_option("input", options.input, "IR text (.ir, or - for stdin), .pt2 or .capture");
-  command->add_option("-o,--output", options.output, "Where to: .ir, .pt2 or .onnx; - (default) is IR text on stdout");
+  command->add_option("-o,--output", options.output, "Where to: .ir, .pt2, .onnx or .pte; - (default) is IR text on stdout");
+  add_recipe(*command, options.backend_options.executorch);
+  command->add_option("--shape", options.backend_options.executorch.shape, "Of .pte: the largest sizes of dims");
   command->add_option("--passes", options.passes, "Names separated by commas; see --list-passes");
   command->add_flag("--list-passes", options.list_passes, "List the passes and stop");
   command->add_option("--print-ir-before", options.print_before, "Print the program to stderr before <pass>|all")
@@ -183,10 +194,52 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
       ->check(CLI::IsMember(engine_names).description(""));
 }
 
+template <class Quantization>
+void add_quantization(CLI::App& command, const std::string& flag, const std::string& what, Quantization& options,
+                      const std::map<std::string, decltype(Quantization::encoding)>& names) {
+  std::vector<std::string> words;
+  for (const auto& [name, encoding] : names) words.push_back(name);
+  command.add_option(flag, options.encoding, format("Quantise {}: {}", what, join(words, ", ")))
+      ->transform(CLI::CheckedTransformer(names).description(""));
+  command.add_option(flag + "-group-size", options.group_size, "Weights that share a scale (default: the encoding's)")
+      ->check(CLI::Range(0, 1 << 20).description(""));
+}
+
+void add_executorch(CLI::App& parent, ExportOptions& options) {
+  CLI::App* command =
+      add_backend(parent, options, "executorch", "A program for ExecuTorch's runtime",
+                  "NAME.pte: the program; else a folder with model.pte and what runners want (default: MODEL-pte)");
+  ExecutorchOptions& wanted = options.backend_options.executorch;
+  add_recipe(*command, wanted);
+  command->add_option("--max-seq-len", wanted.task.max_seq_len, "Tokens that caches hold (default: the model's, up to 2048)")
+      ->check(CLI::Range(1, 1 << 24).description(""));
+  command->add_flag("--use-custom-sdpa,!--no-custom-sdpa", wanted.task.custom_sdpa,
+                    "Attention by llama::custom_sdpa (default, of tasks that generate)");
+  command->add_flag("--use-custom-kv-cache,!--no-custom-kv-cache", wanted.task.custom_kv_cache,
+                    "Caches by llama::update_cache (default, of tasks that generate)");
+  command->add_flag("--all-logits", wanted.task.all_logits, "Of text generation: of every token, not the last alone");
+  command->add_flag("--disable-dynamic-shapes{false}", wanted.task.dynamic_shapes, "One token a call");
+  using executorch::EmbeddingEncoding;
+  using executorch::LinearEncoding;
+  const std::map<std::string, LinearEncoding> linear = {{"8da4w", LinearEncoding::k8da4w},
+                                                        {"8da8w", LinearEncoding::k8da8w},
+                                                        {"4w", LinearEncoding::k4w},
+                                                        {"8w", LinearEncoding::k8w}};
+  add_quantization(*command, "--qlinear", "linear layers", wanted.lowering.linear, linear);
+  add_quantization(*command, "--qlinear-encoder", "linear layers of encoders", wanted.lowering.encoder_linear, linear);
+  add_quantization<executorch::EmbeddingQuantization>(
+      *command, "--qembedding", "embeddings", wanted.lowering.embedding,
+      {{"8w", EmbeddingEncoding::k8w}, {"4w", EmbeddingEncoding::k4w}});
+  command->add_flag_callback(
+      "--ptd", [&wanted] { wanted.data = executorch::DataPlace::kBeside; },
+      "Weights in a file of their own, NAME.ptd");
+}
+
 void add_export(CLI::App& app, ExportOptions& options) {
   CLI::App* command = app.add_subcommand("export", "Write a model for an engine");
   command->require_subcommand(1);
   add_onnx(*command, options);
+  add_executorch(*command, options);
   add_backend(*command, options, "pt2", "A program that torch.export.load reads without transformers",
               "NAME.pt2: one archive; else a folder with one a component (default: MODEL-pt2)");
 }

@@ -185,7 +185,7 @@ Status write_result(const OptOptions& options, const InputProgram& input, Termin
     return fail(ErrorCode::kIo, "cannot write to stdout", "check where it leads to");
   }
   if (options.output.empty()) return {};
-  return write_program(options.output, input, terminal.progress_hook(), diagnostics);
+  return write_program(options.output, input, terminal.progress_hook(), options.backend_options, diagnostics);
 }
 
 int list_passes(Terminal& terminal) {

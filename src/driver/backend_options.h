@@ -2,6 +2,9 @@
 
 #include <string>
 
+#include "backends/executorch/generation/task.h"
+#include "backends/executorch/options.h"
+#include "backends/executorch/writer.h"
 #include "backends/onnx/options.h"
 
 namespace argosy {
@@ -13,9 +16,17 @@ struct OnnxOptions {
   bool missing_weights_as_inputs = false;  // those whose bytes are not known; else they are an error
 };
 
+struct ExecutorchOptions {
+  executorch::LoweringOptions lowering;
+  executorch::TaskOptions task;  // an empty name: components become methods as they are
+  executorch::DataPlace data = executorch::DataPlace::kInside;
+  std::string shape;  // sizes of dims, "batch=1,sequence=1..2048"; a number alone fixes one
+};
+
 /// What backends can be asked for; each takes what concerns it.
 struct BackendOptions {
   OnnxOptions onnx;
+  ExecutorchOptions executorch;
 };
 
 }  // namespace argosy

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "driver/configured_dtype.h"
+#include "driver/export_executorch.h"
 #include "driver/export_onnx.h"
 #include "driver/export_pt2.h"
 
@@ -18,6 +19,11 @@ Result<std::unique_ptr<Export>> export_onnx(const ExportInput& input, const Expo
   return prepare_onnx(input, destination, options.onnx, diagnostics);
 }
 
+Result<std::unique_ptr<Export>> export_executorch(const ExportInput& input, const ExportDestination& destination,
+                                                  const BackendOptions& options, Diagnostics& diagnostics) {
+  return prepare_executorch(input, destination, options.executorch, diagnostics);
+}
+
 std::vector<std::string> no_arguments(const BackendOptions&) { return {}; }
 
 std::vector<std::string> onnx_arguments(const BackendOptions& options) {
@@ -28,7 +34,15 @@ std::vector<std::string> onnx_arguments(const BackendOptions& options) {
   return arguments;
 }
 
+std::vector<std::string> executorch_arguments(const BackendOptions& options) {
+  std::vector<std::string> arguments;
+  if (options.executorch.lowering.recipe != executorch::Recipe::kXnnpack) arguments.emplace_back("--recipe=portable");
+  return arguments;
+}
+
 constexpr Backend kBackends[] = {
+    // Kernels of ExecuTorch take bfloat16 here and there only.
+    {"executorch", ".pte", "float32", export_executorch, executorch_arguments},
     // ONNX Runtime's CPU kernels have no bfloat16.
     {"onnx", ".onnx", "float32", export_onnx, onnx_arguments},
     {"pt2", ".pt2", "auto", export_pt2, no_arguments},

@@ -18,13 +18,35 @@ void copy(JsonWriter& json, JsonView from, std::string_view key) {
   if (JsonView value = from.find(key); value.is_valid()) json.key(key).value(value);
 }
 
+void write_names(JsonWriter& json, const std::vector<std::string>& names) {
+  json.begin_array();
+  for (const std::string& name : names) json.value(name);
+  json.end_array();
+}
+
+void write_method(JsonWriter& json, const ManifestGraph& graph) {
+  json.key("method").value(graph.method).key("inputs");
+  write_names(json, graph.inputs);
+  json.key("outputs");
+  write_names(json, graph.outputs);
+  json.key("largest").begin_array();
+  for (const std::vector<int64_t>& sizes : graph.largest) {
+    json.begin_array();
+    for (int64_t size : sizes) json.value(size);
+    json.end_array();
+  }
+  json.end_array();
+}
+
 void write_graphs(JsonWriter& json, const std::vector<ManifestGraph>& graphs) {
   json.key("graphs").begin_array();
   for (const ManifestGraph& graph : graphs) {
     json.begin_object().key("file").value(graph.file).key("component").value(graph.component);
     json.key("renamed").begin_object();
     for (const auto& [from, to] : graph.renamed) json.key(from).value(to);
-    json.end_object().end_object();
+    json.end_object();
+    if (!graph.method.empty()) write_method(json, graph);
+    json.end_object();
   }
   json.end_array();
 }
@@ -61,9 +83,8 @@ std::string export_manifest(JsonView capture, const ManifestOptions& options) {
   if (!options.engine.empty()) json.key("engine").value(options.engine);
   if (!options.graphs.empty()) write_graphs(json, options.graphs);
   if (!options.files.empty()) {
-    json.key("files").begin_array();
-    for (const std::string& file : options.files) json.value(file);
-    json.end_array();
+    json.key("files");
+    write_names(json, options.files);
   }
   json.key("check")
       .begin_object()

@@ -4,17 +4,15 @@
 #include <map>
 #include <set>
 
-#include "argosy/version.h"
 #include "backends/onnx/edit.h"
 #include "backends/onnx/layout.h"
 #include "base/text.h"
+#include "driver/bundle_companions.h"
 #include "driver/bundle_graphs.h"
 #include "driver/lower_onnx.h"
 #include "engines/card.h"
 #include "engines/engine.h"
 #include "engines/lint.h"
-#include "io/file.h"
-#include "io/output.h"
 
 namespace argosy {
 namespace {
@@ -22,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kShownOverflows = 20;
-constexpr uint64_t kMaxCompanion = uint64_t{256} << 20;
 
 /// Graphs that share one data file, and the folder of the bundle that they are in.
 struct Part {
@@ -83,7 +80,10 @@ class OnnxExport final : public Export {
       overflows.insert(overflows.end(), found.begin(), found.end());
       done += part.bundle.new_bytes();
     }
-    if (destination_.is_folder) ARGOSY_TRY_STATUS(write_companions(folder, options.check));
+    if (destination_.is_folder) {
+      ARGOSY_TRY_STATUS(write_companions(folder, *source_, *engine_, plan_, companions_, options.check, twice_written(),
+                                         bundle_manifest(options.check)));
+    }
     if (options.on_warning) {
       warn_of(overflows, options);
       if (destination_.is_folder) ARGOSY_TRY_STATUS(warn_of_findings(folder, options));
@@ -180,16 +180,8 @@ class OnnxExport final : public Export {
       for (const onnx::Layout::LinkedFile& file : layout.linked) files_.push_back({name(file.name), {}, 0, file.bytes});
     }
     if (!destination_.is_folder) return {};
-    for (const engines::TextFile& file : plan_.files) files_.push_back({file.name, {}, file.text.size()});
-    for (const std::string& file : plan_.copied) {
-      // A text of the plan takes the place of the model's own.
-      if (std::ranges::any_of(plan_.files, [&](const auto& text) { return text.name == file; })) continue;
-      std::error_code error;
-      uint64_t bytes = fs::file_size(source_->folder / file, error);
-      if (error) return fail(system_error("examine", source_->folder / file, error.value()));
-      copied_.push_back(file);
-      files_.push_back({file, {}, bytes});
-    }
+    ARGOSY_TRY(companions_, list_companions(*source_, plan_));
+    files_.insert(files_.end(), companions_.files.begin(), companions_.files.end());
     return {};
   }
 
@@ -197,32 +189,6 @@ class OnnxExport final : public Export {
     std::error_code error;
     fs::create_directories(folder, error);
     return error ? Status(fail(system_error("create", folder, error.value()))) : Status();
-  }
-
-  Status write_companions(const fs::path& folder, const ExportCheck& check) const {
-    for (const engines::TextFile& file : plan_.files) ARGOSY_TRY_STATUS(write_text(folder / file.name, file.text));
-    for (const std::string& file : copied_) {
-      // Read as text of any content: these files are small.
-      ARGOSY_TRY(std::string text, read_text_file(source_->folder / file, kMaxCompanion));
-      ARGOSY_TRY_STATUS(write_text(folder / file, text));
-    }
-    engines::CardFacts facts{std::string(version()), check_text(check), twice_written()};
-    ARGOSY_TRY(std::string card, engines::model_card(*source_, *engine_, plan_, facts));
-    ARGOSY_TRY_STATUS(write_text(folder / engines::kCardFile, card));
-    return write_text(folder / kBundleManifest, bundle_manifest(check));
-  }
-
-  static Status write_text(const fs::path& path, const std::string& text) {
-    ARGOSY_TRY_STATUS(make_folder(path.parent_path()));
-    ARGOSY_TRY(OutputFile file, OutputFile::create(path, Overwrite::kRefuse));
-    ARGOSY_TRY_STATUS(file.write(text));
-    return file.commit();
-  }
-
-  static std::string check_text(const ExportCheck& check) {
-    if (check.kind == "twin") return "a small model of the same architecture, compared with PyTorch";
-    if (check.kind == "full") return "this model, compared with PyTorch";
-    return format("none ({})", check.why);
   }
 
   /// Weights that are in several data files, as a line.
@@ -286,7 +252,7 @@ class OnnxExport final : public Export {
   std::optional<engines::SourceModel> source_;  // of a folder
   engines::BundlePlan plan_;
   std::vector<Part> parts_;
-  std::vector<std::string> copied_;
+  BundleCompanions companions_;
 };
 
 }  // namespace

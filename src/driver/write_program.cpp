@@ -2,6 +2,7 @@
 
 #include "backends/pt2/writer.h"
 #include "base/text.h"
+#include "driver/lower_executorch.h"
 #include "driver/lower_onnx.h"
 #include "io/output.h"
 #include "ir/text.h"
@@ -9,14 +10,15 @@
 namespace argosy {
 namespace {
 
-enum class FileKind : uint8_t { kText, kPt2, kOnnx };
+enum class FileKind : uint8_t { kText, kPt2, kOnnx, kPte };
 
 Result<FileKind> file_kind(const std::filesystem::path& path) {
   if (path.extension() == ".ir") return FileKind::kText;
   if (path.extension() == ".pt2") return FileKind::kPt2;
   if (path.extension() == ".onnx") return FileKind::kOnnx;
+  if (path.extension() == ".pte") return FileKind::kPte;
   return fail(ErrorCode::kInvalidInput, format("no writer fits the name {}", path.string()),
-              "end the name in .ir (text), .pt2 (an archive of torch.export) or .onnx");
+              "end the name in .ir (text), .pt2 (an archive of torch.export), .onnx or .pte");
 }
 
 Status write_archive(const std::filesystem::path& path, const InputProgram& input, const ProgressHook& progress) {
@@ -52,11 +54,12 @@ Status check_output(const std::filesystem::path& path) {
 }
 
 Status write_program(const std::filesystem::path& path, const InputProgram& input, const ProgressHook& progress,
-                     Diagnostics& diagnostics) {
+                     const BackendOptions& backends, Diagnostics& diagnostics) {
   ARGOSY_TRY(FileKind kind, file_kind(path));
   if (kind == FileKind::kText) return write_text(path, print(input.program));
   if (kind == FileKind::kPt2) return write_archive(path, input, progress);
-  OnnxOptions options;
+  if (kind == FileKind::kPte) return write_executorch_program(path, input.program, backends.executorch, {}, diagnostics);
+  OnnxOptions options = backends.onnx;
   options.missing_weights_as_inputs = true;
   ARGOSY_TRY(std::string bytes, onnx_model_bytes(input.program, options, diagnostics));
   return write_text(path, bytes);

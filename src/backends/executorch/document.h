@@ -83,6 +83,7 @@ struct Delegate {
 
 struct Method {
   std::string name;
+  std::string component;  // of the program that it was made of; not part of the file
   std::vector<Value> values;
   std::vector<ValueIndex> inputs, outputs;
   std::vector<std::string> input_names, output_names;  // as users see them; not part of the file

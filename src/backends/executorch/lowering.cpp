@@ -38,6 +38,10 @@ Pipeline executorch_pipeline(const LoweringOptions& options) {
   pipeline.add(normalise());
   pipeline.add(decompose_complex());
   pipeline.add(eliminate_dead_code());
+  if (options.task) {
+    pipeline.add(bind_task(*options.task));
+    pipeline.add(eliminate_dead_code());
+  }
   pipeline.add(bound_dims(options));
   add_rules(pipeline, "decompose-composites", composite_rules());
   if (options.recipe == Recipe::kXnnpack) {

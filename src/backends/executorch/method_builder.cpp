@@ -45,7 +45,7 @@ class MethodBuilder {
         diagnostics_(diagnostics),
         values_(method_),
         written_(written_weights(program, component)) {
-    method_.name = component.name;
+    method_.name = method_.component = component.name;
   }
 
   Result<Method> build() {

@@ -2,7 +2,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+
+#include "backends/executorch/generation/task.h"
 
 namespace argosy::executorch {
 
@@ -26,6 +29,7 @@ struct EmbeddingQuantization {
 
 struct LoweringOptions {
   Recipe recipe = Recipe::kXnnpack;
+  std::optional<TaskPlan> task;  // absent: components become methods as they are
   /// The largest size of each dim that callers may vary, by the name that users see ("sequence"). Every such dim of a
   /// program needs one, here or by the capture's own range.
   std::map<std::string, int64_t> largest;

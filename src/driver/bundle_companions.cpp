@@ -1,0 +1,65 @@
+#include "driver/bundle_companions.h"
+
+#include <algorithm>
+
+#include "argosy/version.h"
+#include "base/text.h"
+#include "engines/card.h"
+#include "io/file.h"
+#include "io/output.h"
+
+namespace argosy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMaxCompanion = uint64_t{256} << 20;
+
+std::string check_text(const ExportCheck& check) {
+  if (check.kind == "twin") return "a small model of the same architecture, compared with PyTorch";
+  if (check.kind == "full") return "this model, compared with PyTorch";
+  return format("none ({})", check.why);
+}
+
+}  // namespace
+
+Result<BundleCompanions> list_companions(const engines::SourceModel& model, const engines::BundlePlan& plan) {
+  BundleCompanions companions;
+  for (const engines::TextFile& file : plan.files) companions.files.push_back({file.name, {}, file.text.size()});
+  for (const std::string& file : plan.copied) {
+    // A text of the plan takes the place of the model's own.
+    if (std::ranges::any_of(plan.files, [&](const auto& text) { return text.name == file; })) continue;
+    std::error_code error;
+    uint64_t bytes = fs::file_size(model.folder / file, error);
+    if (error) return fail(system_error("examine", model.folder / file, error.value()));
+    companions.copied.push_back(file);
+    companions.files.push_back({file, {}, bytes});
+  }
+  return companions;
+}
+
+Status write_companions(const fs::path& folder, const engines::SourceModel& model, const engines::Engine& engine,
+                        const engines::BundlePlan& plan, const BundleCompanions& companions, const ExportCheck& check,
+                        const std::vector<std::string>& notes, const std::string& manifest) {
+  for (const engines::TextFile& file : plan.files) ARGOSY_TRY_STATUS(write_bundle_text(folder / file.name, file.text));
+  for (const std::string& file : companions.copied) {
+    // Read as text of any content: these files are small.
+    ARGOSY_TRY(std::string text, read_text_file(model.folder / file, kMaxCompanion));
+    ARGOSY_TRY_STATUS(write_bundle_text(folder / file, text));
+  }
+  engines::CardFacts facts{std::string(version()), check_text(check), notes};
+  ARGOSY_TRY(std::string card, engines::model_card(model, engine, plan, facts));
+  ARGOSY_TRY_STATUS(write_bundle_text(folder / engines::kCardFile, card));
+  return write_bundle_text(folder / kBundleManifest, manifest);
+}
+
+Status write_bundle_text(const fs::path& path, const std::string& text) {
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  if (error) return fail(system_error("create", path.parent_path(), error.value()));
+  ARGOSY_TRY(OutputFile file, OutputFile::create(path, Overwrite::kRefuse));
+  ARGOSY_TRY_STATUS(file.write(text));
+  return file.commit();
+}
+
+}  // namespace argosy

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "driver/export.h"
+#include "engines/engine.h"
+
+namespace argosy {
+
+/// Files of a bundle beside its programs: texts of the engine's plan, and files of the model's folder.
+struct BundleCompanions {
+  std::vector<ExportFile> files;
+  std::vector<std::string> copied;  // of the model's folder
+};
+
+Result<BundleCompanions> list_companions(const engines::SourceModel& model, const engines::BundlePlan& plan);
+
+/// Writes them, the model card and the manifest. `notes` are for the card, a line each.
+Status write_companions(const std::filesystem::path& folder, const engines::SourceModel& model,
+                        const engines::Engine& engine, const engines::BundlePlan& plan,
+                        const BundleCompanions& companions, const ExportCheck& check,
+                        const std::vector<std::string>& notes, const std::string& manifest);
+
+/// A text file that must not be there yet, in a folder that is made if it is not.
+Status write_bundle_text(const std::filesystem::path& path, const std::string& text);
+
+}  // namespace argosy

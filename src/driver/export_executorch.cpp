@@ -1,0 +1,124 @@
+#include "driver/export_executorch.h"
+
+#include <algorithm>
+
+#include "backends/executorch/writer.h"
+#include "base/text.h"
+#include "driver/bundle_companions.h"
+#include "driver/lower_executorch.h"
+#include "engines/card.h"
+#include "engines/engine.h"
+
+namespace argosy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFormat = "argosy-executorch";
+constexpr std::string_view kEngine = "executorch";
+
+class ExecutorchExport final : public Export {
+ public:
+  ExecutorchExport(ExportDestination destination, JsonDocument capture)
+      : Export(std::move(destination)), manifest_(std::move(capture)) {
+    model_class_ = manifest_.root().find("model_class").as_string().value_or("");
+    program_file_ = destination_.is_folder ? "model.pte" : destination_.path.filename().string();
+  }
+
+  Status build(Program program, const ExecutorchOptions& options, const ExportInput& input, Diagnostics& diagnostics) {
+    note_fixed_dims(program);
+    ARGOSY_TRY(source_, engines::read_source_model(input.model, manifest_.root()));
+    if (destination_.is_folder) {
+      ARGOSY_TRY(plan_, engine_->plan(*source_));
+      ARGOSY_TRY(companions_, list_companions(*source_, plan_));
+    }
+    ARGOSY_TRY(document_, lower_to_executorch(std::move(program), options, model_facts(*source_), diagnostics));
+    for (const std::string& note : plan_.notes) diagnostics.notes.push_back(note);
+    place_ = options.data;
+    ARGOSY_TRY(executorch::Layout layout, lay_out({}));
+    std::vector<std::string> methods;
+    for (const executorch::Method& method : document_.methods) {
+      if (!method.instructions.empty()) methods.push_back(method.name);
+    }
+    files_.push_back({program_file_, std::move(methods), layout.program_bytes()});
+    if (layout.data_bytes() != 0) files_.push_back({data_file(), {}, layout.data_bytes()});
+    files_.insert(files_.end(), companions_.files.begin(), companions_.files.end());
+    return {};
+  }
+
+ protected:
+  Status write_into(const fs::path& folder, const ExportWriteOptions& options,
+                    const std::function<void(uint64_t)>& progress) const override {
+    TensorWriteOptions stream;
+    stream.scratch_bytes = options.scratch_bytes;
+    stream.threads = options.threads;
+    stream.sums = false;
+    stream.progress = progress;
+    ARGOSY_TRY(executorch::Layout layout, lay_out(options.check));
+    ARGOSY_TRY_STATUS(layout.write(folder / program_file_, folder / data_file(), stream));
+    if (!destination_.is_folder) return {};
+    ManifestOptions about = describe(options.check);
+    about.engine = kEngine;
+    for (const ExportFile& file : files_) about.files.push_back(file.file);
+    about.files.emplace_back(engines::kCardFile);
+    return write_companions(folder, *source_, *engine_, plan_, companions_, options.check, {},
+                            export_manifest(manifest_.root(), about));
+  }
+
+ private:
+  std::string data_file() const { return fs::path(program_file_).replace_extension(".ptd").string(); }
+
+  /// With what the program says of itself among its data.
+  Result<executorch::Layout> lay_out(const ExportCheck& check) const {
+    executorch::Document document = document_;  // cheap: texts and recipes
+    std::string text = export_manifest(manifest_.root(), describe(check));
+    std::vector<std::byte> bytes(text.size());
+    std::ranges::transform(text, bytes.begin(), [](char c) { return static_cast<std::byte>(c); });
+    ARGOSY_TRY(TensorSourcePtr source,
+               literal(std::move(bytes), DType::kU8, {static_cast<int64_t>(text.size())}));
+    document.data.push_back({std::string(kExportManifest), std::move(source)});
+    return executorch::Layout::build(std::move(document), place_);
+  }
+
+  ManifestOptions describe(const ExportCheck& check) const {
+    ManifestOptions about;
+    about.format = kFormat;
+    about.check = check;
+    for (const executorch::Method& method : document_.methods) {
+      if (method.instructions.empty()) continue;
+      ManifestGraph& graph = about.graphs.emplace_back(program_file_, method.component);
+      graph.method = method.name;
+      graph.inputs = method.input_names;
+      graph.outputs = method.output_names;
+      for (executorch::ValueIndex input : method.inputs) {
+        const auto* tensor = std::get_if<executorch::Tensor>(&method.values[static_cast<size_t>(input)]);
+        graph.largest.emplace_back();
+        if (tensor != nullptr) graph.largest.back().assign(tensor->sizes.begin(), tensor->sizes.end());
+      }
+    }
+    return about;
+  }
+
+  JsonDocument manifest_;  // of the capture
+  std::string program_file_;
+  executorch::Document document_;
+  executorch::DataPlace place_ = executorch::DataPlace::kInside;
+  const engines::Engine* engine_ = engines::find_engine(kEngine);
+  std::optional<engines::SourceModel> source_;
+  engines::BundlePlan plan_;  // of a folder
+  BundleCompanions companions_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Export>> prepare_executorch(const ExportInput& input, const ExportDestination& destination,
+                                                   const ExecutorchOptions& options, Diagnostics& diagnostics) {
+  ARGOSY_TRY_STATUS(check_replaceable(destination));
+  ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(input.capture));
+  ARGOSY_TRY(Program program, read_export_program(input, diagnostics));
+  auto prepared = std::make_unique<ExecutorchExport>(destination, std::move(manifest));
+  ARGOSY_TRY_STATUS(prepared->build(std::move(program), options, input, diagnostics));
+  return prepared;
+}
+
+}  // namespace argosy

@@ -1,0 +1,140 @@
+#include "driver/lower_executorch.h"
+
+#include <charconv>
+#include <map>
+
+#include "backends/executorch/constant_method.h"
+#include "backends/executorch/lowering.h"
+#include "backends/executorch/writer.h"
+#include "base/text.h"
+#include "driver/run_passes.h"
+#include "io/output.h"
+
+namespace argosy {
+namespace {
+
+using executorch::Document;
+
+constexpr std::string_view kSingleMethod = "forward";
+// What a dim that nobody bounds may be at most. Memory is reserved for it.
+constexpr int64_t kUsualBatch = 4, kUsualSize = 256;
+
+std::optional<int64_t> number(std::string_view text) {
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+/// "batch=1,sequence=1..2048": the largest size of each dim.
+Result<std::map<std::string, int64_t>> largest_of(std::string_view shape) {
+  std::map<std::string, int64_t> largest;
+  while (!shape.empty()) {
+    std::string_view item = shape.substr(0, shape.find(','));
+    shape.remove_prefix(std::min(shape.size(), item.size() + 1));
+    size_t equals = item.find('=');
+    std::string_view value = equals == std::string_view::npos ? "" : item.substr(equals + 1);
+    if (size_t dots = value.find(".."); dots != std::string_view::npos) value.remove_prefix(dots + 2);
+    std::optional<int64_t> size = number(value);
+    if (!size || equals == 0) {
+      return fail(ErrorCode::kInvalidInput, format("{} is not a size of a dim", quoted(item)),
+                  "write batch=1,sequence=1..2048");
+    }
+    largest[std::string(item.substr(0, equals))] = *size;
+  }
+  return largest;
+}
+
+/// Bounds for dims of inputs that have none, and what they are called.
+std::map<std::string, int64_t> usual_bounds(const Program& program, const std::map<std::string, int64_t>& asked) {
+  std::map<std::string, int64_t> usual;
+  for (const Component& component : program.components) {
+    for (SymExpr symbol : component.symbols->symbols()) {
+      auto name = component.dim_names.find(std::string(symbol.symbol_name()));
+      if (name == component.dim_names.end() || asked.contains(name->second)) continue;
+      SymRange range = component.symbols->range(symbol);
+      if (range.max != SymRange::kNoMax && range.max < int64_t{1} << 31) continue;
+      int64_t size = name->second.ends_with("batch") ? kUsualBatch : kUsualSize;
+      usual[name->second] = std::max({usual[name->second], size, range.min});
+    }
+  }
+  return usual;
+}
+
+}  // namespace
+
+Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& options,
+                                     const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
+  executorch::LoweringOptions lowering = options.lowering;
+  ARGOSY_TRY(auto asked, largest_of(options.shape));
+  lowering.largest.insert(asked.begin(), asked.end());
+  if (!options.task.task.empty()) {
+    ARGOSY_TRY(lowering.task, executorch::plan_task(program, options.task, facts));
+    lowering.largest.insert(lowering.task->largest.begin(), lowering.task->largest.end());
+  } else {
+    std::map<std::string, int64_t> usual = usual_bounds(program, lowering.largest);
+    std::vector<std::string> texts;
+    for (const auto& [name, size] : usual) texts.push_back(format("{}={}", name, size));
+    if (!texts.empty()) {
+      diagnostics.notes.push_back(
+          format("memory is reserved for sizes up to {}; --shape {} changes that", join(texts, ", "), join(texts, ",")));
+    }
+    lowering.largest.insert(usual.begin(), usual.end());
+  }
+  PassContext context{diagnostics};
+  ARGOSY_TRY([[maybe_unused]] bool has_changed,
+             verify_and_run(executorch::executorch_pipeline(lowering), program, context, {}));
+  ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
+  Document document;
+  executorch::DataTable data;
+  Status status;  // the first error; those of later components are in the diagnostics
+  for (const Component& component : program.components) {
+    auto method = executorch::build_method(program, component, data, diagnostics);
+    if (method) {
+      document.methods.push_back(*std::move(method));
+    } else if (status) {
+      status = fail(std::move(method.error()));
+    }
+  }
+  if (!status) return fail(std::move(status.error()));
+  if (!lowering.task && document.methods.size() == 1) document.methods[0].name = kSingleMethod;
+  if (lowering.task) {
+    for (const executorch::ConstantMethod& constant : lowering.task->constants)
+      document.methods.push_back(executorch::constant_method(constant));
+  }
+  document.data = data.take();
+  return document;
+}
+
+Status write_executorch_program(const std::filesystem::path& path, Program program, const ExecutorchOptions& options,
+                                const TensorWriteOptions& stream, Diagnostics& diagnostics) {
+  ARGOSY_TRY(Document document, lower_to_executorch(std::move(program), options, {}, diagnostics));
+  ARGOSY_TRY(executorch::Layout layout,
+             executorch::Layout::build(std::move(document), executorch::DataPlace::kInside));
+  ARGOSY_TRY(OutputFiles files, OutputFiles::create(path, Overwrite::kReplace));
+  ARGOSY_TRY_STATUS(layout.write(files.path() / path.filename(), {}, stream));
+  return files.commit();
+}
+
+executorch::ModelFacts model_facts(const engines::SourceModel& model) {
+  executorch::ModelFacts facts;
+  facts.eos_ids = model.token_ids("eos_token_id");
+  auto first = [&](std::string_view key) -> std::optional<int64_t> {
+    std::vector<int64_t> ids = model.token_ids(key);
+    return ids.empty() ? std::nullopt : std::optional(ids[0]);
+  };
+  facts.bos_id = first("bos_token_id");
+  facts.decoder_start_id = first("decoder_start_token_id");
+  facts.vocab_size = model.text_number({"vocab_size"});
+  facts.max_positions =
+      model.text_number({"max_position_embeddings", "n_positions", "max_target_positions", "max_seq_len", "seq_length"});
+  facts.layers = model.text_number({"num_hidden_layers", "n_layer", "num_layers", "decoder_layers"});
+  facts.kv_heads = model.text_number({"num_key_value_heads", "num_attention_heads", "n_head", "decoder_attention_heads"});
+  facts.head_dim = model.text_number({"head_dim"});
+  facts.sliding_window = model.text_number({"sliding_window"});
+  facts.image_token_id = first("image_token_id");
+  facts.audio_token_id = first("audio_token_id");
+  return facts;
+}
+
+}  // namespace argosy
