@@ -47,7 +47,8 @@ void add_recipe(CLI::App& command, ExecutorchOptions& options) {
 void add_opt(CLI::App& app, OptOptions& options) {
   CLI::App* command = app.add_subcommand("opt", "Run named passes on a program");
   command->add_option("input", options.input, "IR text (.ir, or - for stdin), .pt2 or .capture");
-  command->add_option("-o,--output", options.output, "Where to: .ir, .pt2, .onnx or .pte; - (default) is IR text on stdout");
+  command->add_option("-o,--output", options.output,
+                      "Where to: .ir, .pt2, .onnx or .pte; - (default) is IR text on stdout");
   add_recipe(*command, options.backend_options.executorch);
   command->add_option("--shape", options.backend_options.executorch.shape, "Of .pte: the largest sizes of dims");
   command->add_option("--passes", options.passes, "Names separated by commas; see --list-passes");
@@ -211,7 +212,9 @@ void add_executorch(CLI::App& parent, ExportOptions& options) {
                   "NAME.pte: the program; else a folder with model.pte and what runners want (default: MODEL-pte)");
   ExecutorchOptions& wanted = options.backend_options.executorch;
   add_recipe(*command, wanted);
-  command->add_option("--max-seq-len", wanted.task.max_seq_len, "Tokens that caches hold (default: the model's, up to 2048)")
+  command
+      ->add_option("--max-seq-len", wanted.task.max_seq_len,
+                   "Tokens that caches hold (default: the model's, up to 2048)")
       ->check(CLI::Range(1, 1 << 24).description(""));
   command->add_flag("--use-custom-sdpa,!--no-custom-sdpa", wanted.task.custom_sdpa,
                     "Attention by llama::custom_sdpa (default, of tasks that generate)");
@@ -227,12 +230,10 @@ void add_executorch(CLI::App& parent, ExportOptions& options) {
                                                         {"8w", LinearEncoding::k8w}};
   add_quantization(*command, "--qlinear", "linear layers", wanted.lowering.linear, linear);
   add_quantization(*command, "--qlinear-encoder", "linear layers of encoders", wanted.lowering.encoder_linear, linear);
-  add_quantization<executorch::EmbeddingQuantization>(
-      *command, "--qembedding", "embeddings", wanted.lowering.embedding,
-      {{"8w", EmbeddingEncoding::k8w}, {"4w", EmbeddingEncoding::k4w}});
+  add_quantization<executorch::EmbeddingQuantization>(*command, "--qembedding", "embeddings", wanted.lowering.embedding,
+                                                      {{"8w", EmbeddingEncoding::k8w}, {"4w", EmbeddingEncoding::k4w}});
   command->add_flag_callback(
-      "--ptd", [&wanted] { wanted.data = executorch::DataPlace::kBeside; },
-      "Weights in a file of their own, NAME.ptd");
+      "--ptd", [&wanted] { wanted.data = executorch::DataPlace::kBeside; }, "Weights in a file of their own, NAME.ptd");
 }
 
 void add_export(CLI::App& app, ExportOptions& options) {

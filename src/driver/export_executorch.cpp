@@ -74,8 +74,7 @@ class ExecutorchExport final : public Export {
     std::string text = export_manifest(manifest_.root(), describe(check));
     std::vector<std::byte> bytes(text.size());
     std::ranges::transform(text, bytes.begin(), [](char c) { return static_cast<std::byte>(c); });
-    ARGOSY_TRY(TensorSourcePtr source,
-               literal(std::move(bytes), DType::kU8, {static_cast<int64_t>(text.size())}));
+    ARGOSY_TRY(TensorSourcePtr source, literal(std::move(bytes), DType::kU8, {static_cast<int64_t>(text.size())}));
     document.data.push_back({std::string(kExportManifest), std::move(source)});
     return executorch::Layout::build(std::move(document), place_);
   }
@@ -103,7 +102,7 @@ class ExecutorchExport final : public Export {
   std::string program_file_;
   executorch::Document document_;
   executorch::DataPlace place_ = executorch::DataPlace::kInside;
-  const engines::Engine* engine_ = engines::find_engine(kEngine);
+  const engines::Engine* engine_ = engines::find_engine("plain");
   std::optional<engines::SourceModel> source_;
   engines::BundlePlan plan_;  // of a folder
   BundleCompanions companions_;

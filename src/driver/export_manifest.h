@@ -34,7 +34,7 @@ struct ManifestGraph {
   std::vector<std::pair<std::string, std::string>> renamed;  // ports: their names in the component and in the file
   // Of a program with methods:
   std::string method;
-  std::vector<std::string> inputs, outputs;    // in the order in which they are passed
+  std::vector<std::string> inputs, outputs;   // in the order in which they are passed
   std::vector<std::vector<int64_t>> largest;  // sizes of each input; none for a number
 };
 

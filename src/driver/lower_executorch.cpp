@@ -76,8 +76,8 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
     std::vector<std::string> texts;
     for (const auto& [name, size] : usual) texts.push_back(format("{}={}", name, size));
     if (!texts.empty()) {
-      diagnostics.notes.push_back(
-          format("memory is reserved for sizes up to {}; --shape {} changes that", join(texts, ", "), join(texts, ",")));
+      diagnostics.notes.push_back(format("memory is reserved for sizes up to {}; --shape {} changes that",
+                                         join(texts, ", "), join(texts, ",")));
     }
     lowering.largest.insert(usual.begin(), usual.end());
   }
@@ -109,8 +109,7 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
 Status write_executorch_program(const std::filesystem::path& path, Program program, const ExecutorchOptions& options,
                                 const TensorWriteOptions& stream, Diagnostics& diagnostics) {
   ARGOSY_TRY(Document document, lower_to_executorch(std::move(program), options, {}, diagnostics));
-  ARGOSY_TRY(executorch::Layout layout,
-             executorch::Layout::build(std::move(document), executorch::DataPlace::kInside));
+  ARGOSY_TRY(executorch::Layout layout, executorch::Layout::build(std::move(document), executorch::DataPlace::kInside));
   ARGOSY_TRY(OutputFiles files, OutputFiles::create(path, Overwrite::kReplace));
   ARGOSY_TRY_STATUS(layout.write(files.path() / path.filename(), {}, stream));
   return files.commit();
@@ -126,10 +125,11 @@ executorch::ModelFacts model_facts(const engines::SourceModel& model) {
   facts.bos_id = first("bos_token_id");
   facts.decoder_start_id = first("decoder_start_token_id");
   facts.vocab_size = model.text_number({"vocab_size"});
-  facts.max_positions =
-      model.text_number({"max_position_embeddings", "n_positions", "max_target_positions", "max_seq_len", "seq_length"});
+  facts.max_positions = model.text_number(
+      {"max_position_embeddings", "n_positions", "max_target_positions", "max_seq_len", "seq_length"});
   facts.layers = model.text_number({"num_hidden_layers", "n_layer", "num_layers", "decoder_layers"});
-  facts.kv_heads = model.text_number({"num_key_value_heads", "num_attention_heads", "n_head", "decoder_attention_heads"});
+  facts.kv_heads =
+      model.text_number({"num_key_value_heads", "num_attention_heads", "n_head", "decoder_attention_heads"});
   facts.head_dim = model.text_number({"head_dim"});
   facts.sliding_window = model.text_number({"sliding_window"});
   facts.image_token_id = first("image_token_id");

@@ -58,7 +58,8 @@ Status write_program(const std::filesystem::path& path, const InputProgram& inpu
   ARGOSY_TRY(FileKind kind, file_kind(path));
   if (kind == FileKind::kText) return write_text(path, print(input.program));
   if (kind == FileKind::kPt2) return write_archive(path, input, progress);
-  if (kind == FileKind::kPte) return write_executorch_program(path, input.program, backends.executorch, {}, diagnostics);
+  if (kind == FileKind::kPte)
+    return write_executorch_program(path, input.program, backends.executorch, {}, diagnostics);
   OnnxOptions options = backends.onnx;
   options.missing_weights_as_inputs = true;
   ARGOSY_TRY(std::string bytes, onnx_model_bytes(input.program, options, diagnostics));

@@ -17,8 +17,8 @@ Status write_text(const std::filesystem::path& path, std::string_view text);
 Status check_output(const std::filesystem::path& path);
 
 /// Writes a program by the file's extension: .ir (text, without the bytes of weights), .pt2, .onnx (of a program
-/// with one component: lowered, weights embedded, those without bytes as inputs), or .pte (lowered). An older file is replaced; it appears
-/// when it is complete. `diagnostics` gets every problem where there are several.
+/// with one component: lowered, weights embedded, those without bytes as inputs), or .pte (lowered). An older file is
+/// replaced; it appears when it is complete. `diagnostics` gets every problem where there are several.
 Status write_program(const std::filesystem::path& path, const InputProgram& input, const ProgressHook& progress,
                      const BackendOptions& backends, Diagnostics& diagnostics);
 

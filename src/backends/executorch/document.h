@@ -29,8 +29,8 @@ struct Tensor {
   std::vector<int32_t> sizes;  // in the order of memory (row-major); where they vary, the largest
   bool is_dynamic = false;     // whether sizes vary from call to call
   Storage storage = Storage::kPlanned;
-  std::string key;                  // of a constant, and of a state that begins with a value: the name of its data
-  ValueIndex alias_of = kNoValue;   // planned: has no bytes of its own, but those of that (earlier) tensor
+  std::string key;                 // of a constant, and of a state that begins with a value: the name of its data
+  ValueIndex alias_of = kNoValue;  // planned: has no bytes of its own, but those of that (earlier) tensor
   // Set by plan_memory().
   uint32_t arena = 0;   // 1: what one call computes, 2: states
   uint64_t offset = 0;  // bytes
@@ -90,8 +90,8 @@ struct Method {
   std::vector<Instruction> instructions;
   std::vector<KernelName> kernels;
   std::vector<Delegate> delegates;
-  std::vector<uint64_t> arenas;        // bytes of arena 1, 2, …; set by plan_memory()
-  uint64_t multiply_adds = 0;          // of the largest call, delegated or not; for reports
+  std::vector<uint64_t> arenas;  // bytes of arena 1, 2, …; set by plan_memory()
+  uint64_t multiply_adds = 0;    // of the largest call, delegated or not; for reports
 
   Tensor& tensor(ValueIndex index) { return std::get<Tensor>(values[static_cast<size_t>(index)]); }
   const Tensor& tensor(ValueIndex index) const { return std::get<Tensor>(values[static_cast<size_t>(index)]); }

@@ -217,7 +217,8 @@ class MethodBuilder {
     return {};
   }
 
-  /// The result is what was written, unless the kernel has a result of its own beside it ("out" of llama::update_cache).
+  /// The result is what was written, unless the kernel has a result of its own beside it ("out" of
+  /// llama::update_cache).
   Status add_in_place(Scope& scope, const Node& node, const OpSchema& schema, std::string_view kernel,
                       std::vector<ValueIndex> arguments) {
     auto written = std::ranges::find_if(schema.arguments, &SchemaArgument::is_written);
