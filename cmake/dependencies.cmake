@@ -18,7 +18,9 @@ endif()
 # ExecuTorch's formats (in backends/executorch): flatbuffers of schemas that its Python package carries.
 find_package(Python 3.11 REQUIRED COMPONENTS Interpreter)
 find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h REQUIRED)
-find_program(FLATC flatc REQUIRED)
+# The compiler has to be of the headers' version: the one beside them, not the one that Python's executorch brings along.
+find_program(ARGOSY_FLATC flatc HINTS "${FLATBUFFERS_INCLUDE_DIR}/../bin" NO_DEFAULT_PATH)
+find_program(ARGOSY_FLATC flatc REQUIRED)
 set(ARGOSY_EXECUTORCH "" CACHE PATH "Folder of the Python package executorch; empty: the one that Python finds")
 if(NOT ARGOSY_EXECUTORCH)
   execute_process(
@@ -42,7 +44,7 @@ foreach(schema schema/scalar_type schema/program backends/xnnpack/serialization/
   # The file gets a name that tells what it is of.
   add_custom_command(OUTPUT "${header}"
     COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${executorch_folder}/${schema}.fbs" "${executorch_schemas}/${name}.fbs"
-    COMMAND "${FLATC}" --cpp --cpp-std c++17 --scoped-enums -I "${executorch_folder}/schema" -o "${executorch_schemas}" "${executorch_schemas}/${name}.fbs"
+    COMMAND "${ARGOSY_FLATC}" --cpp --cpp-std c++17 --scoped-enums -I "${executorch_folder}/schema" -o "${executorch_schemas}" "${executorch_schemas}/${name}.fbs"
     DEPENDS "${executorch_folder}/${schema}.fbs" VERBATIM)
   list(APPEND executorch_headers "${header}")
 endforeach()
