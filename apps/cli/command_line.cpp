@@ -52,6 +52,7 @@ void add_opt(CLI::App& app, OptOptions& options) {
   add_recipe(*command, options.backend_options.executorch);
   command->add_option("--shape", options.backend_options.executorch.shape, "Of .pte: the largest sizes of dims");
   command->add_option("--passes", options.passes, "Names separated by commas; see --list-passes");
+  command->add_flag("--for-executorch", options.for_executorch, "The passes of an export to ExecuTorch, instead");
   command->add_flag("--list-passes", options.list_passes, "List the passes and stop");
   command->add_option("--print-ir-before", options.print_before, "Print the program to stderr before <pass>|all")
       ->delimiter(',');

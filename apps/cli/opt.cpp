@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "driver/attach_weights.h"
+#include "driver/lower_executorch.h"
 #include "driver/read_input.h"
 #include "driver/reproducer.h"
 #include "driver/run_passes.h"
@@ -204,6 +205,9 @@ Status opt(const OptOptions& options, const Environment& environment, Terminal& 
   ARGOSY_TRY(InputProgram input, read(options, environment, diagnostics));
   if (!options.checkpoint.empty()) {
     ARGOSY_TRY_STATUS(attach_weights(input.program, options.checkpoint, options.plan));
+  }
+  if (options.for_executorch) {
+    ARGOSY_TRY(pipeline, executorch_passes(input.program, options.backend_options.executorch, {}, diagnostics));
   }
   size_t node_count = count_nodes(input.program);
   PassContext context{diagnostics};

@@ -61,10 +61,9 @@ std::map<std::string, int64_t> usual_bounds(const Program& program, const std::m
   return usual;
 }
 
-}  // namespace
-
-Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& options,
-                                     const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
+/// The options with everything that they leave open decided.
+Result<executorch::LoweringOptions> complete_options(const Program& program, const ExecutorchOptions& options,
+                                                     const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   executorch::LoweringOptions lowering = options.lowering;
   ARGOSY_TRY(auto asked, largest_of(options.shape));
   lowering.largest.insert(asked.begin(), asked.end());
@@ -81,6 +80,20 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
     }
     lowering.largest.insert(usual.begin(), usual.end());
   }
+  return lowering;
+}
+
+}  // namespace
+
+Result<Pipeline> executorch_passes(const Program& program, const ExecutorchOptions& options,
+                                   const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
+  ARGOSY_TRY(executorch::LoweringOptions lowering, complete_options(program, options, facts, diagnostics));
+  return executorch::executorch_pipeline(lowering);
+}
+
+Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& options,
+                                     const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
+  ARGOSY_TRY(executorch::LoweringOptions lowering, complete_options(program, options, facts, diagnostics));
   PassContext context{diagnostics};
   ARGOSY_TRY([[maybe_unused]] bool has_changed,
              verify_and_run(executorch::executorch_pipeline(lowering), program, context, {}));

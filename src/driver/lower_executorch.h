@@ -8,6 +8,7 @@
 #include "engines/model.h"
 #include "io/tensor_writer.h"
 #include "ir/program.h"
+#include "passes/pipeline.h"
 
 namespace argosy {
 
@@ -16,6 +17,10 @@ namespace argosy {
 /// bound, and `diagnostics` a note that tells it. Every op that has no kernel is in `diagnostics`.
 Result<executorch::Document> lower_to_executorch(Program program, const ExecutorchOptions& options,
                                                  const executorch::ModelFacts& facts, Diagnostics& diagnostics);
+
+/// The passes of that lowering, for this program: to look at what they do.
+Result<Pipeline> executorch_passes(const Program& program, const ExecutorchOptions& options,
+                                   const executorch::ModelFacts& facts, Diagnostics& diagnostics);
 
 /// The program as a .pte file with everything inside; it appears complete or not at all. For programs without a model's
 /// folder: archives, IR texts, live models.

@@ -49,8 +49,9 @@ class RuleTable {
   std::deque<std::unique_ptr<UserRule>> user_rules_;  // rows point at these
 };
 
-/// Applies rules until none applies any more, to all graphs but those that are delegated (higher_order.delegate). Nodes that a rule inserts are visited too; a node whose rewriting does
-/// not end after `max_rounds` is an error that names the rules.
+/// Applies rules until none applies any more, to all graphs but those that are delegated (higher_order.delegate). Nodes
+/// that a rule inserts are visited too; a node whose rewriting does not end after `max_rounds` is an error that names
+/// the rules.
 Pass apply_rules(std::string name, std::shared_ptr<const RuleTable> rules, int max_rounds = 16);
 
 }  // namespace argosy
