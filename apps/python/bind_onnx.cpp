@@ -3,13 +3,10 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <set>
-#include <tuple>
-
 #include "backends/onnx/translations.h"
-#include "base/text.h"
 #include "bindings.h"
 #include "driver/export_live.h"
+#include "live_weights.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -17,35 +14,15 @@ using namespace nb::literals;
 namespace argosy {
 namespace {
 
-/// Name, dtype, shape, address, bytes, identity.
-using TensorTuple = std::tuple<std::string, std::string, std::vector<int64_t>, uintptr_t, size_t, std::string>;
-
 WeightExposure exposure_of(bool is_stored, bool is_input) {
   if (!is_stored) return WeightExposure::kInputs;
   return is_input ? WeightExposure::kStoredAndOverride : WeightExposure::kStored;
 }
 
-/// The first error, with all others in its text: one run names every op that is missing.
-[[noreturn]] void raise_all(Error error, const Diagnostics& diagnostics) {
-  std::set<std::string> told{error.message};
-  for (const Error& other : diagnostics.errors) {
-    if (told.insert(other.message).second) error.in(format("the same model, where {}", other.message));
-  }
-  raise(error);
-}
-
 LiveOnnxModel lower(const std::filesystem::path& capture, const std::vector<TensorTuple>& tensors,
                     const std::vector<std::string>& inputs, const std::vector<std::string>& outputs, int opset,
                     bool optimize) {
-  std::vector<LiveTensor> weights;
-  weights.reserve(tensors.size());
-  for (const auto& [name, dtype_text, shape, address, bytes, identity] : tensors) {
-    std::optional<DType> dtype = dtype_from_text(dtype_text);
-    if (!dtype) raise({ErrorCode::kInvalidInput, format("{} has the unknown dtype {}", name, dtype_text)});
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): the address of a live tensor
-    std::span<const std::byte> data(reinterpret_cast<const std::byte*>(address), bytes);
-    weights.push_back({name, *dtype, shape, data, identity});
-  }
+  std::vector<LiveTensor> weights = live_weights(tensors);
   onnx::LoweringOptions options;
   options.opset = opset;
   options.optimize = optimize;

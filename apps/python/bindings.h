@@ -21,5 +21,6 @@ T unwrap(Result<T> result) {
 // One function per area, called by module.cpp in this order.
 void bind_checkpoint(nanobind::module_& module);
 void bind_onnx(nanobind::module_& module);
+void bind_executorch(nanobind::module_& module);
 
 }  // namespace argosy

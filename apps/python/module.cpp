@@ -30,4 +30,5 @@ NB_MODULE(_core, module) {
   nb::register_exception_translator(translate_internal_error);
   argosy::bind_checkpoint(module);
   argosy::bind_onnx(module);
+  argosy::bind_executorch(module);
 }

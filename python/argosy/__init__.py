@@ -18,6 +18,8 @@ _MODULES = {
     "DynamoConfig": ".exporters",
     "DynamoExporter": ".exporters",
     "ExecutorchConfig": ".exporters",
+    "ExecutorchExporter": ".exporters",
+    "ExecutorchProgram": ".exporters",
     "ExportConfigMixin": ".exporters",
     "ExportFormat": ".exporters",
     "HfExporter": ".exporters",

@@ -18,24 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Status attach_live(Program& program, std::span<const LiveTensor> tensors) {
-  std::map<std::string_view, const LiveTensor*> by_name;
-  for (const LiveTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
-  for (Weight& weight : program.weights) {
-    auto found = by_name.find(weight.name);
-    if (found == by_name.end()) continue;
-    const LiveTensor& tensor = *found->second;
-    if (tensor.dtype != weight.dtype || tensor.shape != weight.shape) {
-      return fail(ErrorCode::kInvalidInput,
-                  format("{} is {} in the graph and {} in the model", quoted(weight.name),
-                         tensor_text(weight.dtype, weight.shape), tensor_text(tensor.dtype, tensor.shape)),
-                  "the model was changed while it was exported");
-    }
-    ARGOSY_TRY(weight.source, borrowed(tensor.bytes, tensor.dtype, tensor.shape, tensor.identity));
-  }
-  return {};
-}
-
 std::vector<std::string> ops_of(const Program& program) {
   std::set<std::string> names;
   for (const Component& component : program.components) {
@@ -64,6 +46,24 @@ bool is_weight(const TensorSource& source) {
 }
 
 }  // namespace
+
+Status attach_live(Program& program, std::span<const LiveTensor> tensors) {
+  std::map<std::string_view, const LiveTensor*> by_name;
+  for (const LiveTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
+  for (Weight& weight : program.weights) {
+    auto found = by_name.find(weight.name);
+    if (found == by_name.end()) continue;
+    const LiveTensor& tensor = *found->second;
+    if (tensor.dtype != weight.dtype || tensor.shape != weight.shape) {
+      return fail(ErrorCode::kInvalidInput,
+                  format("{} is {} in the graph and {} in the model", quoted(weight.name),
+                         tensor_text(weight.dtype, weight.shape), tensor_text(tensor.dtype, tensor.shape)),
+                  "the model was changed while it was exported");
+    }
+    ARGOSY_TRY(weight.source, borrowed(tensor.bytes, tensor.dtype, tensor.shape, tensor.identity));
+  }
+  return {};
+}
 
 Result<LiveOnnxModel> lower_live(const std::filesystem::path& capture, std::span<const LiveTensor> weights,
                                  std::span<const std::string> inputs, std::span<const std::string> outputs,

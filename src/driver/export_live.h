@@ -8,6 +8,7 @@
 #include "backends/onnx/document.h"
 #include "backends/onnx/lowering.h"
 #include "base/result.h"
+#include "ir/program.h"
 #include "tensor/dtype.h"
 
 namespace argosy {
@@ -21,6 +22,9 @@ struct LiveTensor {
   std::span<const std::byte> bytes;  // row-major
   std::string identity;              // equal for tensors of equal bytes, which are written once
 };
+
+/// Gives weights of a program the bytes of those tensors that are called as they are.
+Status attach_live(Program& program, std::span<const LiveTensor> tensors);
 
 /// A live model's graph as an ONNX model.
 struct LiveOnnxModel {

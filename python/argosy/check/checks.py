@@ -143,6 +143,7 @@ def _check_twin_in(
     if dtype == "float32":
         limits = shape_limits(session)
         shapes = {each.name: edge_shapes(each, limits) for each in components}
+        checked.rows += beyond_rows(components, export, shapes)
         calls = edge_calls(session.twin, components, export, shapes)
         calls += observed_calls(session.twin, components, export.manifest)
         tokens = expected_tokens(session.twin, components, count=1)
@@ -220,6 +221,7 @@ def check_export(
     expected: list[ExpectedCall] = []
     if "edge" in calls:
         shapes = {component.name: real_shapes(component) for component in components}
+        checked.rows += beyond_rows(components, export, shapes)
         expected += edge_calls(model, components, export, shapes)
     if "observed" in calls:
         expected += observed_calls(model, components, export.manifest)
@@ -306,6 +308,18 @@ def edge_calls(
                 for shape in promised_shapes(component, shapes[component.name], interface)]  # fmt: skip
         calls += [call for call in made if fits(call.inputs, interface)]
     return calls
+
+
+def beyond_rows(components: list[Component], export: Export, shapes: dict[str, list[Shape]]) -> list[Row]:
+    """For each component with shapes that the export has no memory for, how many these are: nobody calls it so."""
+    rows = []
+    for component in components if export.engine.is_bounded else []:
+        made = promised_shapes(component, shapes[component.name], export.interfaces[component.name])
+        count = sum(shape not in made for shape in shapes[component.name])
+        if count:
+            note = f"{count} of {len(shapes[component.name])} shapes are larger than what memory is reserved for"
+            rows.append(Row(component.name, "edge", "", None, note=note))
+    return rows
 
 
 def _run(

@@ -13,7 +13,7 @@ import torch
 
 from ..errors import ExportError
 from ..line_process import LineProcess, ProcessEnded
-from . import onnx_worker, worker
+from . import executorch_worker, onnx_worker, worker
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Engine:
     dtype: Callable[[str], str]
     #: an export is a folder, with a file for each component
     is_folder: bool = False
+    #: memory is reserved when exporting, for sizes that the manifest tells; larger calls are not made
+    is_bounded: bool = False
     #: dtypes that "auto" is not for weights of, and what it is instead
     replaced_dtypes: Mapping[str, str] = field(default_factory=dict)
     #: largest difference that is no mistake, against max(1, the largest expected value); for twins
@@ -52,6 +54,14 @@ ENGINES = {
             onnx_worker.dtype_of_onnx,
             is_folder=True,
             replaced_dtypes={"bfloat16": "float32"},
+            twin_tolerance=1e-4,
+        ),
+        Engine(
+            "executorch",
+            ".pte",
+            executorch_worker.read_manifest,
+            executorch_worker.dtype_of_executorch,
+            is_bounded=True,
             twin_tolerance=1e-4,
         ),
     )

@@ -19,9 +19,10 @@ from collections.abc import Callable
 from typing import Any
 
 if __name__ == "__main__":
-    import onnx_worker  # beside this script
+    import executorch_worker  # beside this script
+    import onnx_worker
 else:
-    from . import onnx_worker
+    from . import executorch_worker, onnx_worker
 
 #: Inputs by name to outputs by name, both flat.
 Run = Callable[[dict[str, Any]], dict[str, Any]]
@@ -86,7 +87,11 @@ def dtype_of_pt2(path: str) -> str:
 
 
 #: By engine: what opens one file. Another engine adds its function here and its row in engines.py.
-OPENERS: dict[str, Callable[[str], dict[str, Run]]] = {"pt2": open_pt2, "onnx": onnx_worker.open_onnx}
+OPENERS: dict[str, Callable[[str], dict[str, Run]]] = {
+    "pt2": open_pt2,
+    "onnx": onnx_worker.open_onnx,
+    "executorch": executorch_worker.open_executorch,
+}
 
 
 def serve(engine: str, files: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""``python -m argosy.coverage capture|pt2|onnx|bundles``: measures which families can be captured or exported and writes the report."""
+"""``python -m argosy.coverage capture|pt2|onnx|executorch|bundles``: measures which families can be captured or exported and writes the report."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ from .bundle_report import write_bundle_report
 from .bundles import PREFIX, bundle_families
 from .component_report import write_component_report
 from .export_report import write_export_report
-from .families import read_families
+from .families import first_of_kinds, read_families
 from .processes import Job, Limits, run_jobs
 from .report import Results, write_report
 from .worker import preload
 
 
 #: Packages of each engine whose versions matter.
-_PACKAGES = {"onnx": ("onnxruntime",), "genai": ("onnxruntime-genai",)}
+_PACKAGES = {"onnx": ("onnxruntime",), "executorch": ("executorch",), "genai": ("onnxruntime-genai",)}
 #: The tools of each command that has a peer to compare with: our own and the peer.
-PEERS = {"capture": ("ours", "peer"), "onnx": ("onnx", "onnx_peer")}
+PEERS = {"capture": ("ours", "peer"), "onnx": ("onnx", "onnx_peer"),
+         "executorch": ("executorch", "executorch_peer")}  # fmt: skip
+#: A peer that takes long runs on the first families of each kind, so many in all.
+PEER_SAMPLES = {"executorch": 44}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,6 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
             command.add_argument("--engine-python", default="", help="the Python of an engine that has its own environment")
         if name in PEERS:
             command.add_argument("--tools", default="ours,peer", help="ours, peer or both")
+        if name == "executorch":
+            command.add_argument("--recipe", default="xnnpack", choices=("xnnpack", "portable"), help="as export takes it")
         if name != "capture":
             command.add_argument("--program", default="argosy", help="the command-line program that exports")
         command.add_argument("--work", type=Path, default=Path("build/coverage"), help="logs and results as they come")
@@ -86,12 +91,15 @@ def run(options: argparse.Namespace) -> int:
         program = shutil.which(options.program)
         if program is None:
             raise ExportError(f"there is no program {options.program}", code="not-found", hint="name it by --program")
+    sample = {family.name for family in first_of_kinds(families, PEER_SAMPLES.get(options.command, len(families)))}
+    recipe = getattr(options, "recipe", "")
     jobs = [
-        Job(family.name, family.model_type, tool, program, options.engine_python if is_bundles else "")
-        for family in families
+        Job(family.name, family.model_type, tool, program, options.engine_python if is_bundles else "",
+            ("--recipe", recipe) if recipe else ())
         for tool in tools
-        if (family.name, tool) not in results
-    ]
+        for family in families
+        if (family.name, tool) not in results and (tool == tools[0] == options.command or family.name in sample or is_bundles)
+    ]  # fmt: skip
     count = 0
 
     def done(job: Job, outcome: dict[str, Any]) -> None:

@@ -16,7 +16,9 @@ from .worker import Report
 _CAPTURED = "exporting the twin"
 
 
-def run(config: Any, twin: Any, engine: str, program: str, report: Report) -> None:
+def run(
+    config: Any, twin: Any, engine: str, program: str, report: Report, options: tuple[str, ...] = ()
+) -> None:
     """`config` is the family's own; the check shrinks it, to a twin such as `twin`."""
     from ..capture.components import find_components
 
@@ -30,7 +32,7 @@ def run(config: Any, twin: Any, engine: str, program: str, report: Report) -> No
 
     with tempfile.TemporaryDirectory() as folder:
         config.to_json_file(Path(folder) / "config.json", use_diff=False)
-        checked = check_twin(TwinRequest(Path(folder), engine, program=program), step)
+        checked = check_twin(TwinRequest(Path(folder), engine, program=program, options=options), step)
     components: dict[str, dict[str, Any]] = {}
     for row in checked.rows:
         part = components.setdefault(

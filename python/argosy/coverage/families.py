@@ -47,3 +47,12 @@ def read_families(path: Path | None = None, only: str = "") -> list[Family]:
             raise ExportError(f"{', '.join(unknown)} not in {path.name}", code="not-found", hint="check the names")
         families = [by_name[name] for name in wanted]
     return families
+
+
+def first_of_kinds(families: list[Family], count: int) -> list[Family]:
+    """`count` of them, the first ones of each kind (lists begin with the popular ones), as many as is its share."""
+    found: list[Family] = []
+    for kind in dict.fromkeys(family.kind for family in families):
+        same = [family for family in families if family.kind == kind]
+        found += same[: -(-len(same) * count // len(families))]
+    return found

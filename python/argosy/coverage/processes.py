@@ -33,12 +33,14 @@ class Job:
     program: str = ""
     #: the interpreter of an engine that has an environment of its own
     engine_python: str = ""
+    #: further arguments of the export
+    options: tuple[str, ...] = ()
 
     def run(self, result: Path) -> None:
         """Writes a report to `result`, again after every step, so that a job that is ended has told how far it came."""
         from .worker import work
 
-        work(self.tool, self.model_type, result, self.program, self.engine_python)
+        work(self.tool, self.model_type, result, self.program, self.engine_python, self.options)
 
 
 @dataclass(frozen=True)

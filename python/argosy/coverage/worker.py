@@ -69,11 +69,14 @@ def preload(tools: Iterable[str] = ()) -> None:
              "argosy.coverage.bundles"]  # fmt: skip
     if "onnx_peer" in tools:
         names += ["torch.onnx", "onnxscript", "onnxruntime", "argosy.coverage.peer_onnx"]
+    if "executorch_peer" in tools:
+        names += ["executorch.exir", "argosy.coverage.peer_executorch"]
     for name in names:
         importlib.import_module(name)
 
 
-def work(tool: str, model_type: str, path: Path, program: str = "", engine_python: str = "") -> None:
+def work(tool: str, model_type: str, path: Path, program: str = "", engine_python: str = "",
+         options: tuple[str, ...] = ()) -> None:  # fmt: skip
     """Does one job. Any way in which it ends is a result. A tool is "ours", "peer", or an engine that runs exports."""
     import torch
     from transformers import CONFIG_MAPPING
@@ -101,10 +104,14 @@ def work(tool: str, model_type: str, path: Path, program: str = "", engine_pytho
             from .peer_onnx import run as run_onnx_peer
 
             run_onnx_peer(twin, report)
+        elif tool == "executorch_peer":
+            from .peer_executorch import run as run_executorch_peer
+
+            run_executorch_peer(twin, report)
         else:
             from .export import run as run_export
 
-            run_export(CONFIG_MAPPING[model_type](), twin, tool, program, report)
+            run_export(CONFIG_MAPPING[model_type](), twin, tool, program, report, options)
     except BaseException as error:
         traceback.print_exc()
         report.finish("failed", f"{report.values.get('step', 'start')}: {first_line(error)}")

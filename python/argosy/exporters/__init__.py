@@ -12,6 +12,8 @@ _MODULES = {
     "DynamoConfig": ".configs",
     "DynamoExporter": ".exporter_dynamo",
     "ExecutorchConfig": ".configs",
+    "ExecutorchExporter": ".exporter_executorch",
+    "ExecutorchProgram": ".executorch_program",
     "ExportConfigMixin": ".configs",
     "ExportFormat": ".configs",
     "HfExporter": ".base",

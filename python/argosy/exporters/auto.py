@@ -14,6 +14,7 @@ from .configs import DynamoConfig, ExecutorchConfig, ExportConfigMixin, ExportFo
 _EXPORTERS: dict[str, type[HfExporter] | tuple[str, str]] = {
     "dynamo": (".exporter_dynamo", "DynamoExporter"),
     "onnx": (".exporter_onnx", "OnnxExporter"),
+    "executorch": (".exporter_executorch", "ExecutorchExporter"),
 }
 
 _CONFIGS: dict[str, type[ExportConfigMixin]] = {

@@ -151,7 +151,11 @@ class ExecutorchConfig(DynamoConfig):
 
     export_format: ExportFormat | str = ExportFormat.EXECUTORCH
     backend: str = "xnnpack"
+    """``"xnnpack"``, or ``"portable"`` for ExecuTorch's own kernels alone."""
+    max_sizes: dict[str, int] | None = None
+    """The largest size of dims that vary, by name: memory is reserved for it. Else a ``Dim``'s own bound, or a usual one
+    (`ExecutorchProgram.notes` tells it)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_types(self, backend=(str,))
+        _check_types(self, backend=(str,), max_sizes=(dict, type(None)))

@@ -88,7 +88,7 @@ def lower_program(
     from .. import _core
 
     opset = check_opset(config.opset_version)
-    notes = _dropped_assertions(exported)
+    notes = dropped_assertions(exported)
     exported._example_inputs = None  # not written, and torch would serialise them
     drop_assertions(exported)
     drop_unused_weights(exported)
@@ -97,7 +97,7 @@ def lower_program(
     output_names = [name if name not in input_names else f"output.{name}" for name in output_paths(exported)]
     dims, ranges = dims_of(exported, inputs, paths, config.dynamic_shapes)
     entry = GraphEntry("model", exported, dims, ranges, output_names=output_names, input_paths=paths)
-    weights, tensors = _live_tensors(exported)
+    weights, tensors = live_tensors(exported)
     with tempfile.TemporaryDirectory(prefix="argosy-live-") as folder:
         capture = Path(folder) / "model.capture"
         write_capture(capture, [entry], Manifest(), with_constants=False)
@@ -108,7 +108,8 @@ def lower_program(
     return ONNXProgram(core, config, exported, weights, notes)
 
 
-def _dropped_assertions(exported: torch.export.ExportedProgram) -> list[str]:
+def dropped_assertions(exported: torch.export.ExportedProgram) -> list[str]:
+    """A note of the assertions on sizes that a program has and no file will."""
     dropped = [
         node
         for module in exported.graph_module.modules()
@@ -160,7 +161,7 @@ def output_paths(exported: torch.export.ExportedProgram) -> list[str]:
     return list(found)
 
 
-def _live_tensors(exported: torch.export.ExportedProgram) -> tuple[list[torch.Tensor], list[tuple]]:
+def live_tensors(exported: torch.export.ExportedProgram) -> tuple[list[torch.Tensor], list[tuple]]:
     """The weights of a program, and what the core needs to read them in place. Those that share memory have one identity."""
     identities: dict[tuple, str] = {}
     kept, described = [], []
@@ -169,7 +170,7 @@ def _live_tensors(exported: torch.export.ExportedProgram) -> tuple[list[torch.Te
             continue
         if value.dtype not in DTYPES:
             raise ExportError(
-                f"{name} is {value.dtype}", code="unsupported-feature", hint="convert the model to a dtype that ONNX has"
+                f"{name} is {value.dtype}", code="unsupported-feature", hint="convert the model to another dtype"
             )
         tensor = value.detach().cpu().contiguous()
         key = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape)) if tensor.numel() else (name,)

@@ -1,0 +1,143 @@
+"""Live models to ExecuTorch."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..capture.patches import tracing_patches
+from ..capture.trace import drop_assertions, drop_unused_weights
+from ..capture.writer import GraphEntry, Manifest, write_capture
+from ..errors import ExportError
+from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches
+from .base import HfExporter
+from .configs import ExecutorchConfig
+from .executorch_program import ExecutorchProgram
+from .exporter_dynamo import trace_model
+from .exporter_onnx import dropped_assertions, input_paths, live_tensors, output_paths
+from .onnx_dims import dims_of
+from .tensors import get_leaf_tensors
+
+logger = logging.getLogger(__name__)
+
+#: What computes, as the configuration names it.
+BACKENDS = ("xnnpack", "portable")
+#: Backends that ExecuTorch knows besides, and what each of them needs that is not here.
+_OTHERS = {
+    "cuda": "a CUDA toolkit, and the compiler of torch that makes GPU code of graphs",
+    "cuda-windows": "a CUDA toolkit, and the compiler of torch that makes GPU code of graphs",
+    "coreml": "Apple's coremltools on macOS",
+    "mps": "Metal on macOS",
+    "metal": "Metal on macOS",
+    "qnn": "Qualcomm's QNN SDK",
+    "vulkan": "ExecuTorch's Vulkan partitioner",
+    "openvino": "Intel's OpenVINO",
+}
+#: A dim without a bound of its own may be that large: the first axis of inputs, and any other one. Memory is reserved for it.
+_LARGEST_BATCH, _LARGEST_SIZE = 4, 256
+
+
+class ExecutorchExporter(HfExporter):
+    """Exports a live model to an `ExecutorchProgram`.
+
+    ::
+
+        program = ExecutorchExporter().export(model, inputs, ExecutorchConfig(backend="xnnpack", dynamic=True))
+        program.save("model.pte")
+
+    The method is called ``forward``; its inputs are the tensors of the sample inputs, in their order.
+    """
+
+    config_class = ExecutorchConfig
+
+    def export(
+        self,
+        model: torch.nn.Module,
+        sample_inputs: MutableMapping[str, Any],
+        config: ExecutorchConfig | Mapping[str, Any] | None = None,
+    ) -> ExecutorchProgram:
+        """The program of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""
+        config = ExecutorchConfig.accept(config)
+        check_backend(config.backend)
+        exported, inputs = trace_model(model, sample_inputs, config, _patches)
+        apply_fx_node_fixes("executorch", exported.graph_module)
+        apply_fx_program_fixes("executorch", exported)
+        return lower_program(exported, inputs, config)
+
+
+@contextmanager
+def _patches(model: torch.nn.Module) -> Iterator[None]:
+    with apply_patches("executorch"), tracing_patches(model):
+        yield
+
+
+def check_backend(name: str) -> None:
+    if name in BACKENDS:
+        return
+    usable = "use 'xnnpack' for fast kernels on CPUs, or 'portable' for ExecuTorch's own"
+    if name in _OTHERS:
+        raise ExportError(
+            f"there is no backend {name!r} here: it needs {_OTHERS[name]}",
+            code="unsupported-feature",
+            hint=f"{usable}; transformers.exporters.ExecutorchExporter and optimum-executorch have other backends",
+        )
+    raise ExportError(f"ExecuTorch has no backend {name!r} that is known here", code="invalid-input", hint=usable)
+
+
+def lower_program(
+    exported: torch.export.ExportedProgram, inputs: Mapping[str, Any], config: ExecutorchConfig
+) -> ExecutorchProgram:
+    """A program that was traced with `inputs` as keyword arguments. Assertions and unused weights are dropped from it."""
+    from .. import _core
+
+    notes = dropped_assertions(exported)
+    exported._example_inputs = None  # not written, and torch would serialise them
+    drop_assertions(exported)
+    drop_unused_weights(exported)
+    paths = input_paths(exported, inputs)
+    output_names = output_paths(exported)
+    dims, ranges = dims_of(exported, inputs, paths, config.dynamic_shapes)
+    largest = largest_sizes(dims, ranges, {name: get_leaf_tensors(dict(inputs))[path] for name, path in paths.items()}, config)
+    ranges = {name: (low, largest.get(name, high)) for name, (low, high) in ranges.items()}
+    entry = GraphEntry("model", exported, dims, ranges, output_names=output_names, input_paths=paths)
+    weights, tensors = live_tensors(exported)
+    with tempfile.TemporaryDirectory(prefix="argosy-live-") as folder:
+        capture = Path(folder) / "model.capture"
+        write_capture(capture, [entry], Manifest(), with_constants=False)
+        shape = ",".join(f"{name}={size}" for name, size in largest.items())
+        core = _core.lower_executorch(str(capture), tensors, config.backend, shape)
+    notes += core.notes
+    for note in notes:
+        logger.info(note)
+    return ExecutorchProgram(core, list(paths.values()), output_names, exported, weights, notes)
+
+
+def largest_sizes(
+    dims: Mapping[str, Mapping[int, str]],
+    ranges: Mapping[str, tuple[int | None, int | None]],
+    tensors: Mapping[str, torch.Tensor],
+    config: ExecutorchConfig,
+) -> dict[str, int]:
+    """The bound of each dim that varies: that of its ``Dim``, of ``config.max_sizes``, or a usual one."""
+    largest: dict[str, int] = {}
+    for name, axes in dims.items():
+        for axis, dim in axes.items():
+            size = tensors[name].shape[axis]
+            usual = max(_LARGEST_BATCH, size) if axis == 0 else max(_LARGEST_SIZE, 2 * size)
+            high = ranges[dim][1]
+            largest.setdefault(dim, usual if high is None else high)
+    for dim, size in (config.max_sizes or {}).items():
+        if dim not in largest:
+            raise ExportError(
+                f"max_sizes has {dim!r}, which is no dim that varies",
+                code="invalid-input",
+                hint=f"these vary: {', '.join(largest) or 'none'}",
+            )
+        largest[dim] = size
+    return largest
