@@ -1,0 +1,139 @@
+#include "backends/executorch/rules/families.h"
+#include "backends/executorch/rules/formula.h"
+#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_schemas.h"
+
+namespace argosy::executorch {
+namespace {
+
+constexpr std::string_view kElu =
+    "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor";
+
+bool is_float(Formula& f, ValueId x) { return kind_of(f.dtype(x)) == DTypeKind::kFloat; }
+
+/// log(1 + exp(beta * x)) / beta, which neither overflows nor loses small numbers.
+ValueId softplus(Formula& f, ValueId x, double beta) {
+  ValueId scaled = f.mul(x, beta);
+  ValueId rest = f.unary(schemas::kLog1p, f.exp(f.neg(f.abs(scaled))));
+  return f.add(f.unary(schemas::kRelu, x), f.mul(rest, 1 / beta));
+}
+
+bool decompose_silu(Formula& f) {
+  ValueId x = f["self"];
+  return is_float(f, x) && f.replace(f.mul(x, f.sigmoid(x)));
+}
+
+bool decompose_hardsigmoid(Formula& f) {
+  ValueId x = f["self"];
+  return is_float(f, x) && f.replace(f.mul(f.clamp(f.add(x, 3.0), 0.0, 6.0), 1.0 / 6));
+}
+
+bool decompose_hardswish(Formula& f) {
+  ValueId x = f["self"];
+  return is_float(f, x) && f.replace(f.mul(x, f.mul(f.clamp(f.add(x, 3.0), 0.0, 6.0), 1.0 / 6)));
+}
+
+bool decompose_mish(Formula& f) {
+  ValueId x = f["self"];
+  return is_float(f, x) && f.replace(f.mul(x, f.tanh(softplus(f, x, 1))));
+}
+
+bool decompose_softplus(Formula& f) {
+  ValueId x = f["self"];
+  std::optional<double> beta = f.number("beta"), threshold = f.number("threshold");
+  if (!is_float(f, x) || !beta || *beta == 0 || !threshold) return false;
+  ValueId smooth = softplus(f, x, *beta);
+  // Beyond 20 there is no difference in f32.
+  if (*threshold < 20) smooth = f.where(f.compare("gt", f.mul(x, *beta), Argument(*threshold)), x, smooth);
+  return f.replace(smooth);
+}
+
+bool decompose_log_sigmoid(Formula& f) {
+  ValueId x = f["self"];
+  return is_float(f, x) && f.replace(f.neg(softplus(f, f.neg(x), 1)));
+}
+
+ValueId elu(Formula& f, ValueId x, double alpha, double scale, double input_scale) {
+  return f.node(kElu, {{"self", x}, {"alpha", alpha}, {"scale", scale}, {"input_scale", input_scale}}, f.dtype(x),
+                f.shape(x));
+}
+
+bool decompose_selu(Formula& f) {
+  ValueId x = f["self"];
+  return is_float(f, x) &&
+         f.replace(elu(f, x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1));
+}
+
+bool decompose_celu(Formula& f) {
+  ValueId x = f["self"];
+  std::optional<double> alpha = f.number("alpha");
+  if (!is_float(f, x) || !alpha || *alpha == 0) return false;
+  return f.replace(elu(f, x, *alpha, 1, 1 / *alpha));
+}
+
+bool decompose_prelu(Formula& f) {
+  ValueId x = f["self"], weight = f["weight"];
+  if (f.rank(weight) == 1 && f.size(weight, 0).as_integer() != 1 && f.rank(x) > 2) {
+    Sizes shape(f.rank(x), f.one());
+    shape[1] = f.size(weight, 0);
+    weight = f.reshape(weight, shape);
+  }
+  return f.replace(f.where(f.compare("gt", x, Argument(0.0)), x, f.mul(x, weight)));
+}
+
+bool decompose_hardshrink(Formula& f) {
+  ValueId x = f["self"];
+  std::optional<double> width = f.number("lambd");
+  if (!is_float(f, x) || !width) return false;
+  // Not |x| > width: NaN stays what it is.
+  ValueId is_small = f.compare("le", f.abs(x), Argument(*width));
+  return f.replace(f.where(is_small, f.scalar(0.0, f.dtype(x)), x));
+}
+
+bool decompose_softshrink(Formula& f) {
+  ValueId x = f["self"];
+  std::optional<double> width = f.number("lambd");
+  if (!is_float(f, x) || !width) return false;
+  return f.replace(f.sub(x, f.clamp(x, -*width, *width)));
+}
+
+bool decompose_threshold(Formula& f) {
+  ValueId x = f["self"];
+  std::optional<double> value = f.number("value");
+  if (!value) return false;
+  ValueId is_low = f.compare("le", x, f.match["threshold"]);
+  return f.replace(f.where(is_low, f.scalar(f.match["value"], f.dtype(x)), x));
+}
+
+bool decompose_relu6(Formula& f) { return f.replace(f.clamp(f["self"], 0.0, 6.0)); }
+
+/// x, and its product with a random factor if it is negative; none in evaluation.
+bool decompose_rrelu(Formula& f) {
+  std::optional<double> lower = f.number("lower"), upper = f.number("upper");
+  if (f.flag("training") || !lower || !upper) return false;
+  ValueId x = f["self"];
+  return f.replace(f.where(f.compare("gt", x, Argument(0.0)), x, f.mul(x, (*lower + *upper) / 2)));
+}
+
+constexpr RewriteRule kRules[] = {
+    {.op = "aten.silu.default", .name = "decompose-silu", .apply = write<decompose_silu>},
+    {.op = "aten.hardsigmoid.default", .name = "decompose-hardsigmoid", .apply = write<decompose_hardsigmoid>},
+    {.op = "aten.hardswish.default", .name = "decompose-hardswish", .apply = write<decompose_hardswish>},
+    {.op = "aten.mish.default", .name = "decompose-mish", .apply = write<decompose_mish>},
+    {.op = "aten.softplus.default", .name = "decompose-softplus", .apply = write<decompose_softplus>},
+    {.op = "aten.log_sigmoid.default", .name = "decompose-log-sigmoid", .apply = write<decompose_log_sigmoid>},
+    {.op = "aten.selu.default", .name = "decompose-selu", .apply = write<decompose_selu>},
+    {.op = "aten.celu.default", .name = "decompose-celu", .apply = write<decompose_celu>},
+    {.op = "aten.prelu.default", .name = "decompose-prelu", .apply = write<decompose_prelu>},
+    {.op = "aten.hardshrink.default", .name = "decompose-hardshrink", .apply = write<decompose_hardshrink>},
+    {.op = "aten.softshrink.default", .name = "decompose-softshrink", .apply = write<decompose_softshrink>},
+    {.op = "aten.threshold.default", .name = "decompose-threshold", .apply = write<decompose_threshold>},
+    {.op = "aten.relu6.default", .name = "decompose-relu6", .apply = write<decompose_relu6>},
+    {.op = "aten.rrelu.default", .name = "decompose-rrelu", .apply = write<decompose_rrelu>},
+};
+
+}  // namespace
+
+std::span<const RewriteRule> activation_rules() { return kRules; }
+
+}  // namespace argosy::executorch

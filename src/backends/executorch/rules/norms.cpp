@@ -1,0 +1,209 @@
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "backends/executorch/rules/families.h"
+#include "backends/executorch/rules/formula.h"
+#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_schemas.h"
+
+namespace argosy::executorch {
+namespace {
+
+constexpr std::string_view kNativeLayerNorm =
+    "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
+    "(Tensor, Tensor, Tensor)";
+constexpr std::string_view kNativeGroupNorm =
+    "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, "
+    "float eps) -> (Tensor, Tensor, Tensor)";
+
+/// The last `count` dims.
+std::vector<int64_t> last_dims(size_t count) {
+  std::vector<int64_t> dims(count);
+  std::iota(dims.begin(), dims.end(), -static_cast<int64_t>(count));
+  return dims;
+}
+
+double smallest_step(DType dtype) {
+  if (dtype == DType::kF64) return std::numeric_limits<double>::epsilon();
+  if (dtype == DType::kF16) return 0.0009765625;
+  if (dtype == DType::kBF16) return 0.0078125;
+  return static_cast<double>(std::numeric_limits<float>::epsilon());
+}
+
+bool decompose_rms_norm(Formula& f) {
+  ValueId x = f["input"];
+  const auto* normalized = f.match["normalized_shape"].get_if<IntList>();
+  if (normalized == nullptr || normalized->empty() || normalized->size() > f.rank(x)) return false;
+  DType dtype = f.dtype(x), precise = bits_of(dtype) < 32 ? DType::kF32 : dtype;
+  double eps = f.has("eps") ? f.number("eps").value_or(0) : smallest_step(precise);
+  ValueId wide = f.cast(x, precise);
+  ValueId mean = f.mean(f.mul(wide, wide), last_dims(normalized->size()), true);
+  ValueId result = f.mul(wide, f.rsqrt(f.add(mean, eps)));
+  if (f.has("weight")) result = f.mul(result, f.cast(f["weight"], precise));
+  return f.replace(result);
+}
+
+/// Something of one number per channel beside an image.
+ValueId by_channel(Formula& f, ValueId vector, ValueId image) {
+  Sizes shape(f.rank(image), f.one());
+  shape[1] = f.size(vector, 0);
+  return f.reshape(vector, shape);
+}
+
+/// What is the same for all pixels of a channel is computed first.
+bool decompose_batch_norm(Formula& f) {
+  ValueId x = f["input"];
+  bool is_training = f.match.has("training") && f.flag("training");
+  if (is_training || !f.has("running_mean") || !f.has("running_var") || f.rank(x) < 2) return false;
+  std::string_view eps_name = f.match.has("eps") ? "eps" : "epsilon";
+  DType dtype = f.dtype(x);
+  ValueId factor = f.rsqrt(f.add(f.cast(f["running_var"], dtype), f.number(eps_name).value_or(1e-5)));
+  if (f.has("weight")) factor = f.mul(factor, f["weight"]);
+  ValueId shift = f.neg(f.mul(f.cast(f["running_mean"], dtype), factor));
+  if (f.has("bias")) shift = f.add(shift, f["bias"]);
+  ValueId result = f.add(f.mul(x, by_channel(f, factor, x)), by_channel(f, shift, x));
+  if (f.match.output_count() == 1) return f.replace(result);
+  ValueId none = f.full({f.integer(0)}, 0.0, dtype, {});
+  return f.replace({result, none, none});
+}
+
+/// (input, weight, bias, groups) as the kernel takes them.
+std::vector<ValueId> group_norm(Formula& f, ValueId x, int64_t groups, double eps) {
+  Sizes image(f.shape(x).begin() + 2, f.shape(x).end());
+  SymExpr pixels = image.empty() ? f.one() : f.symbols().mul(image);
+  auto optional = [&](std::string_view name) { return f.has(name) ? Argument(f[name]) : Argument(None{}); };
+  TensorType moments{f.dtype(x), {f.size(x, 0), f.integer(groups)}, {}};
+  return f.nodes(kNativeGroupNorm,
+                 {{"input", x},
+                  {"weight", optional("weight")},
+                  {"bias", optional("bias")},
+                  {"N", f.argument(f.item(f.size(x, 0), {x}))},
+                  {"C", f.argument(f.item(f.size(x, 1), {x}))},
+                  {"HxW", f.argument(f.item(pixels, {x}))},
+                  {"group", groups},
+                  {"eps", eps}},
+                 {{f.dtype(x), f.shape(x), {}}, moments, moments});
+}
+
+bool select_group_norm(Formula& f) {
+  ValueId x = f["input"];
+  std::optional<int64_t> groups = f.match.integer("num_groups");
+  if (!groups || f.rank(x) < 2) return false;
+  return f.replace(group_norm(f, x, *groups, f.number("eps").value_or(1e-5))[0]);
+}
+
+bool select_instance_norm(Formula& f) {
+  ValueId x = f["input"];
+  std::optional<int64_t> channels = f.rank(x) >= 2 ? f.size(x, 1).as_integer() : std::nullopt;
+  if (!channels || !f.flag("use_input_stats")) return false;
+  return f.replace(group_norm(f, x, *channels, f.number("eps").value_or(1e-5))[0]);
+}
+
+bool select_layer_norm(Formula& f) {
+  ValueId x = f["input"];
+  const auto* normalized = f.match["normalized_shape"].get_if<IntList>();
+  if (normalized == nullptr || normalized->size() > f.rank(x)) return false;
+  Sizes moments = f.reduced(x, last_dims(normalized->size()), true);
+  auto optional = [&](std::string_view name) { return f.has(name) ? Argument(f[name]) : Argument(None{}); };
+  TensorType small{f.dtype(x), moments, {}};
+  std::vector<ValueId> results = f.nodes(kNativeLayerNorm,
+                                         {{"input", x},
+                                          {"normalized_shape", *normalized},
+                                          {"weight", optional("weight")},
+                                          {"bias", optional("bias")},
+                                          {"eps", f.match["eps"]}},
+                                         {{f.dtype(x), f.shape(x), {}}, small, small});
+  return f.replace(results[0]);
+}
+
+// ---- lengths of vectors ----
+
+/// (sum |x|^order)^(1/order) over dims
+ValueId vector_norm(Formula& f, ValueId x, double order, const std::vector<int64_t>& dims, bool keeps_dims) {
+  if (order == 2) return f.sqrt(f.sum(f.mul(x, x), dims, keeps_dims));
+  if (order == 1) return f.sum(f.abs(x), dims, keeps_dims);
+  if (std::isinf(order)) {
+    std::string_view schema = order > 0 ? schemas::kAmax : schemas::kAmin;
+    return f.node(schema, {{"self", f.abs(x)}, {"dim", to_list(dims)}, {"keepdim", keeps_dims}}, f.dtype(x),
+                  f.reduced(x, dims, keeps_dims));
+  }
+  if (order == 0) return f.sum(f.cast(f.compare("ne", x, Argument(0.0)), f.dtype(x)), dims, keeps_dims);
+  constexpr std::string_view kPow = "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor";
+  auto power = [&](ValueId base, double exponent) {
+    return f.node(kPow, {{"self", base}, {"exponent", exponent}}, f.dtype(base), f.shape(base));
+  };
+  return power(f.sum(power(f.abs(x), order), dims, keeps_dims), 1 / order);
+}
+
+/// linalg_vector_norm, norm and linalg_norm of vectors.
+bool decompose_vector_norm(Formula& f) {
+  ValueId x = f["self"];
+  DType dtype = f.match.result().dtype;
+  std::string_view name = f.match.has("p") ? "p" : "ord";
+  double order = 2;
+  if (f.has(name)) {
+    if (f.match[name].is<std::string>()) return false;
+    std::optional<double> given = f.number(name);
+    if (!given) return false;
+    order = *given;
+  }
+  if (kind_of(dtype) != DTypeKind::kFloat) return false;
+  std::vector<int64_t> dims = f.dims("dim", f.rank(x));
+  // With an order, linalg_norm over two dims is that of a matrix; without one all elements count.
+  if (f.match.schema().name == "aten.linalg_norm.default" && f.has("ord") && dims.size() != 1) return false;
+  return f.replace(vector_norm(f, f.cast(x, dtype), order, dims, f.flag("keepdim")));
+}
+
+/// v * g / |v|, the norm over all dims but one.
+bool decompose_weight_norm(Formula& f) {
+  ValueId v = f["v"];
+  std::optional<int64_t> dim = f.match.integer("dim");
+  if (!dim || *dim < -1 || *dim >= static_cast<int64_t>(f.rank(v))) return false;
+  std::vector<int64_t> dims;
+  for (int64_t i = 0; i < static_cast<int64_t>(f.rank(v)); ++i) {
+    if (i != *dim) dims.push_back(i);
+  }
+  return f.replace(f.mul(v, f.div(f["g"], vector_norm(f, v, 2, dims, true))));
+}
+
+bool decompose_cosine_similarity(Formula& f) {
+  ValueId a = f["x1"], b = f["x2"];
+  Sizes all = f.broadcast(f.shape(a), f.shape(b));
+  if (f.rank(a) != all.size() || f.rank(b) != all.size()) return false;
+  std::optional<size_t> dim = f.match.dim("dim", all.size());
+  if (!dim || kind_of(f.dtype(a)) != DTypeKind::kFloat) return false;
+  auto at = static_cast<int64_t>(*dim);
+  double eps = f.number("eps").value_or(1e-8);
+  auto unit = [&](ValueId x) { return f.div(x, f.clamp(vector_norm(f, x, 2, {at}, true), eps, std::nullopt)); };
+  return f.replace(f.sum(f.mul(unit(a), unit(b)), {at}, false));
+}
+
+constexpr RewriteRule kRules[] = {
+    {.op = "aten.rms_norm.default", .name = "decompose-rms-norm", .apply = write<decompose_rms_norm>},
+    {.op = "aten.batch_norm.default", .name = "decompose-batch-norm", .apply = write<decompose_batch_norm>},
+    {.op = "aten._native_batch_norm_legit_no_training.default",
+     .name = "decompose-batch-norm",
+     .apply = write<decompose_batch_norm>},
+    {.op = "aten.linalg_vector_norm.default", .name = "decompose-norm", .apply = write<decompose_vector_norm>},
+    {.op = "aten.linalg_norm.default", .name = "decompose-norm", .apply = write<decompose_vector_norm>},
+    {.op = "aten.norm.Scalar", .name = "decompose-norm", .apply = write<decompose_vector_norm>},
+    {.op = "aten.norm.ScalarOpt_dim", .name = "decompose-norm", .apply = write<decompose_vector_norm>},
+    {.op = "aten._weight_norm.default", .name = "decompose-weight-norm", .apply = write<decompose_weight_norm>},
+    {.op = "aten.cosine_similarity.default",
+     .name = "decompose-cosine-similarity",
+     .apply = write<decompose_cosine_similarity>},
+};
+
+constexpr RewriteRule kKernelRules[] = {
+    {.op = "aten.layer_norm.default", .name = "select-layer-norm", .apply = write<select_layer_norm>},
+    {.op = "aten.group_norm.default", .name = "select-group-norm", .apply = write<select_group_norm>},
+    {.op = "aten.instance_norm.default", .name = "select-instance-norm", .apply = write<select_instance_norm>},
+};
+
+}  // namespace
+
+std::span<const RewriteRule> norm_rules() { return kRules; }
+std::span<const RewriteRule> norm_kernel_rules() { return kKernelRules; }
+
+}  // namespace argosy::executorch

@@ -1,0 +1,214 @@
+#include <cmath>
+
+#include "backends/executorch/rules/families.h"
+#include "backends/executorch/rules/formula.h"
+#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_schemas.h"
+
+namespace argosy::executorch {
+namespace {
+
+enum class Filter : uint8_t { kNearest, kNearestExact, kLinear, kCubic };
+
+struct ResizeRow {
+  Filter filter;
+  size_t dims;
+};
+
+/// One dim of a resize: how far apart output pixels are in the input, and where the first is.
+struct Axis {
+  int64_t dim;
+  SymExpr from, to;
+  std::optional<double> scale;  // of the sizes, if it was given
+};
+
+/// size of one pixel, as a tensor without dims where sizes vary.
+ValueId step_of(Formula& f, const Axis& axis, bool aligns_corners, ValueId x) {
+  auto real = [&](SymExpr size) {
+    if (auto known = size.as_integer()) return f.scalar(static_cast<double>(*known), DType::kF32);
+    ValueId counted = f.arange(size, DType::kF32, {x});
+    return f.add(f.amax(counted, {0}, false), 1.0);
+  };
+  if (aligns_corners) {
+    return f.div(f.add(real(axis.from), -1.0), f.clamp(f.add(real(axis.to), -1.0), 1.0, std::nullopt));
+  }
+  if (axis.scale) return f.scalar(1 / *axis.scale, DType::kF32);
+  return f.div(real(axis.from), real(axis.to));
+}
+
+/// Weights of the four neighbours at a distance t of the second, in 0 to 1.
+std::vector<ValueId> cubic_weights(Formula& f, ValueId t) {
+  constexpr double a = -0.75;
+  auto near = [&](ValueId x) {  // ((a + 2) x - (a + 3)) x x + 1
+    return f.add(f.mul(f.mul(f.add(f.mul(x, a + 2), -(a + 3)), x), x), 1.0);
+  };
+  auto far = [&](ValueId x) {  // ((a x - 5 a) x + 8 a) x - 4 a
+    return f.add(f.mul(f.add(f.mul(f.add(f.mul(x, a), -5 * a), x), 8 * a), x), -4 * a);
+  };
+  ValueId rest = f.add(f.neg(t), 1.0);
+  return {far(f.add(t, 1.0)), near(t), near(rest), far(f.add(rest, 1.0))};
+}
+
+/// Every axis by itself: neighbours are taken by index, and weighed.
+ValueId resize_axis(Formula& f, ValueId x, const Axis& axis, Filter filter, bool aligns_corners) {
+  ValueId places = f.arange(axis.to, DType::kF32, {x, f["input"]});
+  ValueId step = step_of(f, axis, aligns_corners, f["input"]);
+  ValueId at;
+  if (filter == Filter::kNearest) {
+    at = f.mul(places, step);
+  } else if (aligns_corners) {
+    at = f.mul(places, step);
+  } else if (filter == Filter::kNearestExact) {
+    at = f.mul(f.add(places, 0.5), step);
+  } else {
+    at = f.add(f.mul(f.add(places, 0.5), step), -0.5);
+    if (filter == Filter::kLinear) at = f.clamp(at, 0.0, std::nullopt);
+  }
+  ValueId last = f.add_integer(f.amax(f.arange(axis.from, DType::kI64, {x}), {0}, false), 0);
+  auto taken = [&](ValueId index) {
+    index = f.clamp(f.cast(index, DType::kI64), 0.0, std::nullopt);
+    return f.index_select(x, axis.dim, f.binary(schemas::kMinimum, index, last));
+  };
+  ValueId base = f.floor(at);
+  if (filter == Filter::kNearest || filter == Filter::kNearestExact) return taken(base);
+  ValueId t = f.sub(at, base);
+  std::vector<ValueId> weights;
+  int64_t first = 0;
+  if (filter == Filter::kLinear) {
+    weights = {f.add(f.neg(t), 1.0), t};
+  } else {
+    weights = cubic_weights(f, t);
+    first = -1;
+  }
+  const size_t behind = f.rank(x) - 1 - f.at(x, axis.dim);
+  ValueId total;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    ValueId weight = f.cast(weights[i], f.dtype(x));
+    for (size_t j = 0; j < behind; ++j) weight = f.unsqueeze(weight, -1);
+    ValueId part = f.mul(taken(f.add(base, static_cast<double>(first) + static_cast<double>(i))), weight);
+    total = i == 0 ? part : f.add(total, part);
+  }
+  return total;
+}
+
+bool decompose_resize(Formula& f) {
+  const auto& row = *static_cast<const ResizeRow*>(f.rule().user_data);
+  ValueId x = f["input"];
+  const TensorType result = f.match.result();
+  if (f.rank(x) != row.dims + 2) return false;
+  const DoubleList* scales = f.match.has("scale_factors") ? f.match["scale_factors"].get_if<DoubleList>() : nullptr;
+  bool aligns_corners = f.match.has("align_corners") && f.flag("align_corners");
+  ValueId resized = x;
+  for (size_t i = 0; i < row.dims; ++i) {
+    Axis axis{static_cast<int64_t>(i + 2), f.shape(x)[i + 2], result.shape[i + 2], std::nullopt};
+    if (axis.from == axis.to) continue;
+    if (scales != nullptr && i < scales->size()) axis.scale = (*scales)[i];
+    resized = resize_axis(f, resized, axis, row.filter, aligns_corners);
+  }
+  return f.replace(resized);
+}
+
+/// The form that has a kernel.
+bool rename_resize2d(Formula& f) {
+  const TensorType result = f.match.result();
+  bool is_linear = f.match.schema().name == "aten.upsample_bilinear2d.default";
+  constexpr std::string_view kBilinear =
+      "aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) "
+      "-> Tensor";
+  constexpr std::string_view kNearest =
+      "aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor";
+  std::vector<Formula::Named> arguments = {
+      {"input", f["self"]}, {"output_size", f.match["output_size"]}, {"scale_factors", None{}}};
+  if (is_linear) arguments.push_back({"align_corners", f.match["align_corners"]});
+  return f.replace(f.node(is_linear ? kBilinear : kNearest, std::move(arguments), result.dtype, result.shape));
+}
+
+bool rename_grid_sampler(Formula& f) {
+  constexpr std::string_view kGridSampler =
+      "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) "
+      "-> Tensor";
+  const TensorType result = f.match.result();
+  if (f.rank(f["input"]) != 4) return false;
+  return f.replace(f.node(kGridSampler,
+                          {{"input", f["input"]},
+                           {"grid", f["grid"]},
+                           {"interpolation_mode", f.match["interpolation_mode"]},
+                           {"padding_mode", f.match["padding_mode"]},
+                           {"align_corners", f.match["align_corners"]}},
+                          result.dtype, result.shape));
+}
+
+// ---- padding ----
+
+/// pad.default of modes other than a constant.
+bool decompose_pad(Formula& f) {
+  ValueId x = f["self"];
+  const auto* mode = f.match["mode"].get_if<std::string>();
+  std::optional<std::vector<int64_t>> pad = numbers(f.match["pad"]);
+  if (mode == nullptr || !pad || pad->empty() || pad->size() % 2 != 0 || pad->size() > 6) return false;
+  const TensorType result = f.match.result();
+  if (*mode == "reflect" || *mode == "replicate") {
+    std::string schema = std::string("aten::") + (*mode == "reflect" ? "reflection" : "replication") + "_pad" +
+                         std::to_string(pad->size() / 2) + "d(Tensor self, SymInt[" + std::to_string(pad->size()) +
+                         "] padding) -> Tensor";
+    return f.replace(f.node(schema, {{"self", x}, {"padding", f.match["pad"]}}, result.dtype, result.shape));
+  }
+  if (*mode != "circular") return false;
+  for (size_t i = 0; i < pad->size() / 2; ++i) {
+    int64_t before = (*pad)[2 * i], after = (*pad)[2 * i + 1];
+    int64_t dim = -1 - static_cast<int64_t>(i);
+    std::optional<int64_t> size = f.size(x, dim).as_integer();
+    if (!size || before < 0 || after < 0) return false;
+    std::vector<ValueId> parts;
+    if (before > 0) parts.push_back(f.slice(x, dim, *size - before, f.integer(before)));
+    parts.push_back(x);
+    if (after > 0) parts.push_back(f.slice(x, dim, 0, f.integer(after)));
+    x = f.cat(parts, dim);
+  }
+  return f.replace(x);
+}
+
+constexpr ResizeRow kNearest1d{Filter::kNearest, 1}, kNearest3d{Filter::kNearest, 3},
+    kNearestExact1d{Filter::kNearestExact, 1}, kNearestExact2d{Filter::kNearestExact, 2}, kLinear1d{Filter::kLinear, 1},
+    kTrilinear{Filter::kLinear, 3}, kBicubic{Filter::kCubic, 2};
+
+constexpr RewriteRule kRules[] = {
+    {.op = "aten.upsample_nearest1d.vec",
+     .name = "decompose-resize",
+     .apply = write<decompose_resize>,
+     .user_data = &kNearest1d},
+    {.op = "aten.upsample_nearest3d.vec",
+     .name = "decompose-resize",
+     .apply = write<decompose_resize>,
+     .user_data = &kNearest3d},
+    {.op = "aten._upsample_nearest_exact1d.vec",
+     .name = "decompose-resize",
+     .apply = write<decompose_resize>,
+     .user_data = &kNearestExact1d},
+    {.op = "aten._upsample_nearest_exact2d.vec",
+     .name = "decompose-resize",
+     .apply = write<decompose_resize>,
+     .user_data = &kNearestExact2d},
+    {.op = "aten.upsample_linear1d.vec",
+     .name = "decompose-resize",
+     .apply = write<decompose_resize>,
+     .user_data = &kLinear1d},
+    {.op = "aten.upsample_trilinear3d.vec",
+     .name = "decompose-resize",
+     .apply = write<decompose_resize>,
+     .user_data = &kTrilinear},
+    {.op = "aten.upsample_bicubic2d.vec",
+     .name = "decompose-resize",
+     .apply = write<decompose_resize>,
+     .user_data = &kBicubic},
+    {.op = "aten.upsample_bilinear2d.default", .name = "rename-resize", .apply = write<rename_resize2d>},
+    {.op = "aten.upsample_nearest2d.default", .name = "rename-resize", .apply = write<rename_resize2d>},
+    {.op = "aten.grid_sampler.default", .name = "rename-grid-sampler", .apply = write<rename_grid_sampler>},
+    {.op = "aten.pad.default", .name = "decompose-pad", .apply = write<decompose_pad>},
+};
+
+}  // namespace
+
+std::span<const RewriteRule> resize_rules() { return kRules; }
+
+}  // namespace argosy::executorch

@@ -1,0 +1,109 @@
+#include "backends/executorch/rules/families.h"
+#include "backends/executorch/rules/formula.h"
+#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_schemas.h"
+
+namespace argosy::executorch {
+namespace {
+
+/// index_put(self, (None, .., index), values): rows of one dim are written.
+bool put_rows(Formula& f, int64_t dim, ValueId values, bool accumulates) {
+  ValueId self = f["self"], index = f["index"];
+  if (f.rank(self) == 0) return false;
+  const TensorType result = f.match.result();
+  if (f.rank(index) == 0) index = f.unsqueeze(index, 0);
+  ValueList indices(f.at(self, dim) + 1);
+  indices.back() = index;
+  return f.replace(f.node(schemas::kIndexPut,
+                          {{"self", self}, {"indices", indices}, {"values", values}, {"accumulate", accumulates}},
+                          result.dtype, result.shape));
+}
+
+bool decompose_index_add(Formula& f) {
+  std::optional<int64_t> dim = f.match.integer("dim");
+  if (!dim) return false;
+  ValueId source = f["source"];
+  if (std::optional<double> alpha = f.number("alpha"); alpha && *alpha != 1) source = f.mul(source, *alpha);
+  return put_rows(f, *dim, source, true);
+}
+
+bool decompose_index_copy(Formula& f) {
+  std::optional<int64_t> dim = f.match.integer("dim");
+  return dim && put_rows(f, *dim, f["source"], false);
+}
+
+bool decompose_index_fill(Formula& f) {
+  std::optional<int64_t> dim = f.match.integer("dim");
+  return dim && put_rows(f, *dim, f.scalar(f.match["value"], f.match.result().dtype), false);
+}
+
+/// Only sums have a kernel.
+bool decompose_scatter_reduce(Formula& f) {
+  const auto* how = f.match["reduce"].get_if<std::string>();
+  if (how == nullptr || (*how != "sum" && *how != "add")) return false;
+  ValueId self = f["self"], index = f["index"];
+  const TensorType result = f.match.result();
+  ValueId source = f.match.has("src") ? f["src"] : f.full(f.shape(index), f.match["value"], result.dtype, {index});
+  if (f.match.has("include_self") && !f.flag("include_self")) {
+    constexpr std::string_view kScatterValue =
+        "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
+    self = f.node(kScatterValue, {{"self", self}, {"dim", f.match["dim"]}, {"index", index}, {"value", int64_t{0}}},
+                  result.dtype, result.shape);
+  }
+  return f.replace(f.node(schemas::kScatterAdd,
+                          {{"self", self}, {"dim", f.match["dim"]}, {"index", index}, {"src", source}}, result.dtype,
+                          result.shape));
+}
+
+/// How often each number from 0 on occurs, or what it weighs in all.
+bool decompose_bincount(Formula& f) {
+  const TensorType result = f.match.result();
+  std::optional<int64_t> bins = result.shape.size() == 1 ? result.shape[0].as_integer() : std::nullopt;
+  if (!bins) return false;
+  ValueId is_member = f.compare("eq", f.unsqueeze(f["self"], 1), f.arange(f.integer(*bins), DType::kI64, {}));
+  if (!f.has("weights")) return f.replace(f.sum(is_member, {0}, false, DType::kI64));
+  return f.replace(f.sum(f.mul(f.cast(is_member, result.dtype), f.unsqueeze(f["weights"], 1)), {0}, false));
+}
+
+/// The kernel wants one dtype.
+bool cast_scattered(Formula& f) {
+  const TensorType result = f.match.result();
+  ValueId source = f["src"];
+  if (f.dtype(source) == result.dtype) return false;
+  return f.replace(f.node(
+      f.match.schema().text,
+      {{"self", f["self"]}, {"dim", f.match["dim"]}, {"index", f["index"]}, {"src", f.cast(source, result.dtype)}},
+      result.dtype, result.shape));
+}
+
+/// The kernel wants one dtype; a negative index is no index to it.
+bool cast_put(Formula& f) {
+  const TensorType result = f.match.result();
+  ValueId values = f["values"];
+  if (f.dtype(values) == result.dtype) return false;
+  return f.replace(f.node(schemas::kIndexPut,
+                          {{"self", f["self"]},
+                           {"indices", f.match["indices"]},
+                           {"values", f.cast(values, result.dtype)},
+                           {"accumulate", f.match["accumulate"]}},
+                          result.dtype, result.shape));
+}
+
+constexpr RewriteRule kRules[] = {
+    {.op = "aten.index_add.default", .name = "decompose-index-add", .apply = write<decompose_index_add>},
+    {.op = "aten.index_copy.default", .name = "decompose-index-copy", .apply = write<decompose_index_copy>},
+    {.op = "aten.index_fill.int_Scalar", .name = "decompose-index-fill", .apply = write<decompose_index_fill>},
+    {.op = "aten.scatter.reduce", .name = "decompose-scatter", .apply = write<decompose_scatter_reduce>},
+    {.op = "aten.scatter.value_reduce", .name = "decompose-scatter", .apply = write<decompose_scatter_reduce>},
+    {.op = "aten.scatter_reduce.two", .name = "decompose-scatter", .apply = write<decompose_scatter_reduce>},
+    {.op = "aten.bincount.default", .name = "decompose-bincount", .apply = write<decompose_bincount>},
+    {.op = "aten.scatter.src", .name = "cast-scattered", .apply = write<cast_scattered>},
+    {.op = "aten.scatter_add.default", .name = "cast-scattered", .apply = write<cast_scattered>},
+    {.op = "aten.index_put.default", .name = "cast-put", .apply = write<cast_put>},
+};
+
+}  // namespace
+
+std::span<const RewriteRule> scatter_rules() { return kRules; }
+
+}  // namespace argosy::executorch
