@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     report("loading torch and transformers")
     from transformers.utils import logging
 
-    from ..run.bundles import is_for_an_engine
+    from ..run.bundles import has_component_methods, is_for_an_engine
     from .checks import TwinRequest, check_bundle, check_export, check_twin
     from .rows import table_text
 
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
                               options.dtype, options.trust_remote_code, tuple(options.option), options.program,
                               options.bundle_engine)  # fmt: skip
         checked = check_twin(request, report)
-    elif options.tokens or is_for_an_engine(options.export):
+    elif options.tokens or (is_for_an_engine(options.export) and not has_component_methods(options.export)):
         checked = check_bundle(options.export, options.against, count=options.tokens or 32,
                                trust_remote_code=options.trust_remote_code, engine_python=options.engine_python,
                                report=report)  # fmt: skip

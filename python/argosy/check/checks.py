@@ -178,7 +178,7 @@ def _check_twin_bundle(session: Session, folder: Path, request: TwinRequest, rep
     expected = expected_runs(session.twin, None, NEW_TOKENS, batches=False, own_settings=runner.own_settings)
     try:
         with BundleProcess(open_bundle(folder / "bundle")) as process:
-            return [run_bundle(process, each, NEW_TOKENS, ENGINES["onnx"].twin_tolerance) for each in expected]
+            return [run_bundle(process, each, NEW_TOKENS, ENGINES[request.engine].twin_tolerance) for each in expected]
     except EngineMissing as error:
         return [Row("bundle", "engine", "", None, note=str(error))]
     except RunError as error:
@@ -212,6 +212,9 @@ def check_export(
             code="invalid-input",
             hint="give the model that was exported",
         )
+    if not export.has_components:
+        raise ExportError(f"{path} was made for a task: its methods are not the model's components, and keep states",
+                          code="invalid-input", hint="check the tokens of the folder that it is in, with --tokens 32")  # fmt: skip
     prefill = "prefill" in export.interfaces
     components = open_session(config, task, prefill=prefill).components
     model = _load(cls, against, export.dtype, trust_remote_code)
@@ -244,22 +247,22 @@ def check_bundle(
     from ..run.bundles import open_bundle
     from ..run.runners import BundleProcess, EngineMissing, RunError, find_runner
     from .media import has_media, media_row
-    from .onnx_worker import dtype_of_onnx
     from .tokens import expected_runs, run_bundle, tokenizer_row
 
     start = _cpu_seconds()
     bundle = open_bundle(path)
     runner = find_runner(bundle)
     if not bundle.graphs:
-        raise ExportError(f"{path} has no ONNX models", code="invalid-input", hint="give what argosy export onnx wrote")
+        raise ExportError(f"{path} has no models", code="invalid-input", hint="give what argosy export wrote")
     report("loading the checkpoint")
     config = load_config(against, trust_remote_code=trust_remote_code)
     cls = model_class(config, bundle.manifest.get("task") or None)
-    dtype = dtype_of_onnx(str(bundle.graphs[0]))
+    engine = next(row for row in ENGINES.values() if row.suffix == bundle.graphs[0].suffix)
+    dtype = engine.dtype(str(bundle.graphs[0]))
     model = _load(cls, against, dtype, trust_remote_code)
     if not model.can_generate():
         raise ExportError(f"{cls.__name__} generates no tokens", code="invalid-input", hint="--tokens is for models that do")
-    tolerance = ENGINES["onnx"].tolerance(dtype)
+    tolerance = engine.tolerance(dtype)
     checked = Checked("tokens", runner.name, cls.__name__, bundle.manifest.get("task") or "", tolerance)
     report("running the eager model")
     # Models that see or hear are shown one thing at a time.

@@ -83,6 +83,11 @@ class Export:
         return self.engine.dtype(str(max(self.files, key=lambda file: file.stat().st_size)))
 
     @property
+    def has_components(self) -> bool:
+        """Whether what it has takes and returns what the model's components do; not so if it was made for a task."""
+        return not self.engine.is_bounded or executorch_worker.has_components(self.manifest)
+
+    @property
     def interfaces(self) -> dict[str, dict[str, Any]]:
         return {component["name"]: component for component in self.manifest["components"]}
 

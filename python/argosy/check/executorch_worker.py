@@ -13,16 +13,16 @@ import tempfile
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 #: Under which a program has its manifest among its data.
 MANIFEST = "argosy.json"
 #: Dtypes of manifests, as torch calls them.
 _FLOATS = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16"}
-#: What registers kernels that the runtime lacks by itself, by how their names begin.
+#: What registers kernels that the runtime lacks by itself, by how their names begin: libraries, by where the package has them.
 _LIBRARIES = {
-    "llama::": "executorch.extension.llm.custom_ops.custom_ops",
-    "quantized_decomposed::": "executorch.kernels.quantized",
+    "llama::": "extension/llm/custom_ops/*custom_ops_aot_lib.*",
+    "quantized_decomposed::": "kernels/quantized/*quantized_ops_aot_lib.*",
 }
 
 
@@ -75,21 +75,23 @@ class _Table:
 _KINDS = {b"ET12": (b"eh00", (0,), 1, 4, 7), b"FT01": (b"FH01", (0, 1), 2, 1, 2)}
 
 
+def _root(file: BinaryIO) -> tuple[_Table, tuple[Any, ...], tuple[int, ...]]:
+    """What describes a file, its kind and the numbers of its header. Raises ``ValueError`` for a file that is none."""
+    head = file.read(48)
+    kind = _KINDS.get(head[4:8])
+    if kind is None or len(head) < 48 or head[8:12] != kind[0]:
+        raise ValueError("it is no program of ExecuTorch")
+    numbers = struct.unpack_from("<4Q", head, 16)
+    file.seek(0)
+    data = file.read(sum(numbers[i] for i in kind[1]))
+    return _Table(data, struct.unpack_from("<I", data, 0)[0]), kind, numbers
+
+
 def named_data(path: str | Path, key: str) -> bytes | None:
     """The bytes that a file has under that name; None: it has none."""
     with open(path, "rb") as file:
-        head = file.read(48)
-        kind = _KINDS.get(head[4:8])
-        if kind is None or len(head) < 48:
-            raise ValueError(f"{path} is no program of ExecuTorch")
-        magic, described, start, segments_field, names_field = kind
-        if head[8:12] != magic:
-            return None  # nothing is apart from the program
-        numbers = struct.unpack_from("<4Q", head, 16)
-        file.seek(0)
-        data = file.read(sum(numbers[i] for i in described))
         try:
-            root = _Table(data, struct.unpack_from("<I", data, 0)[0])
+            root, (_, _, start, segments_field, names_field), numbers = _root(file)
             segments = root.tables(segments_field)
             for each in root.tables(names_field):
                 if each.text(0) == key:
@@ -99,6 +101,20 @@ def named_data(path: str | Path, key: str) -> bytes | None:
         except (struct.error, IndexError) as error:
             raise ValueError(f"{path} is damaged: {error}") from error
     return None
+
+
+#: Of ``Program``, ``ExecutionPlan`` and ``Operator``.
+_METHODS, _OPERATORS, _NAME = 1, 6, 0
+
+
+def kernels(path: str | Path) -> set[str]:
+    """The names of all kernels that a program calls, without their overloads: ``llama::custom_sdpa``."""
+    with open(path, "rb") as file:
+        try:
+            root, _, _ = _root(file)
+            return {each.text(_NAME) for method in root.tables(_METHODS) for each in method.tables(_OPERATORS)}
+        except (struct.error, IndexError) as error:
+            raise ValueError(f"{path} is damaged: {error}") from error
 
 
 def read_manifest(path: str) -> dict[str, Any]:
@@ -182,29 +198,35 @@ def import_runtime() -> types.ModuleType:
     return importlib.import_module("executorch.runtime")
 
 
-def open_program(program: str | Path | bytes) -> Any:
-    """A program of that file (with the .ptd file beside it, if there is one), or of those bytes."""
+def load_libraries(path: str | Path) -> None:
+    """Registers the kernels that a program calls and the runtime lacks by itself."""
+    import torch
+
+    used = kernels(path)
+    folders = [Path(folder) for folder in importlib.import_module("executorch").__path__]
+    for start, pattern in _LIBRARIES.items():
+        if any(name.startswith(start) for name in used):
+            for library in sorted(file for folder in folders for file in folder.glob(pattern)):
+                torch.ops.load_library(str(library))
+
+
+def open_program(path: str | Path) -> Any:
+    """A program, with the .ptd file beside it, if there is one."""
     runtime = import_runtime()
-    data = None if isinstance(program, bytes) else Path(program).with_suffix(".ptd")
-    data = data if data is not None and data.exists() else None
+    load_libraries(path)
+    data = Path(path).with_suffix(".ptd")
     with explained():
         return runtime.Runtime.get().load_program(
-            program, verification=runtime.Verification.InternalConsistency, data_path=data
+            path,
+            verification=runtime.Verification.InternalConsistency,
+            data_path=data if data.exists() else None,
         )
 
 
 def open_method(program: Any, name: str) -> Callable[[Sequence[Any]], list[Any]]:
     """Inputs in order to outputs in order."""
-    try:
-        with explained():
-            method = program.load_method(name)
-    except RuntimeError as error:
-        wanted = [module for start, module in _LIBRARIES.items() if start in str(error) and module not in sys.modules]
-        if not wanted:
-            raise
-        for module in wanted:
-            importlib.import_module(module)
-        return open_method(program, name)
+    with explained():
+        method = program.load_method(name)
 
     def call(inputs: Sequence[Any]) -> list[Any]:
         import torch

@@ -29,7 +29,7 @@ def _kind(bundle: Bundle) -> str:
 def media_row(model: torch.nn.Module, against: Path, bundle: Bundle, count: int) -> Row | None:
     """None for bundles that take text alone, and for engines that are not compared so."""
     kind = _kind(bundle)
-    if not kind or bundle.engine != "genai":
+    if not kind or bundle.engine not in ("genai", "executorch"):
         return None
     from ..coverage.media import compare
 

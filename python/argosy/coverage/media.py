@@ -205,13 +205,14 @@ def given_arguments(model: Any) -> dict[str, Any]:
 def write_tensors(model: Any, arguments: dict[str, Any], file: Path) -> Path:
     import numpy
 
-    ids = arguments["input_ids"]
-    token = next(value for each in ("image_token_id", "image_token_index")
-                 if (value := getattr(model.config, each, None)) is not None)  # fmt: skip
+    token = next((value for each in ("image_token_id", "image_token_index")
+                  if (value := getattr(model.config, each, None)) is not None), None)  # fmt: skip
     arrays = {
         name: value.numpy() for name, value in arguments.items() if name not in ("attention_mask", "position_ids")
     }
-    numpy.savez(file, num_image_tokens=numpy.array([int((ids == token).sum())]), **arrays)
+    if token is not None and "input_ids" in arguments:
+        arrays["num_image_tokens"] = numpy.array([int((arguments["input_ids"] == token).sum())])
+    numpy.savez(file, **arrays)
     return file
 
 

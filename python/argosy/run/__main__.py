@@ -19,7 +19,7 @@ from .runners import BundleProcess, EngineMissing, RunError
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="argosy run", description=__doc__.split("\n", 1)[0])
-    parser.add_argument("bundle", type=Path, help="a folder that argosy export onnx --for ENGINE wrote")
+    parser.add_argument("bundle", type=Path, help="a folder that argosy export onnx --for ENGINE wrote, or argosy export executorch")
     parser.add_argument("--prompt", default="", help="what the text goes on from")
     parser.add_argument(
         "--image", action="append", default=[], type=Path, help="a file, for models that see; again for another"
@@ -72,7 +72,7 @@ def _print_piece(text: str) -> None:
 
 
 def _figures(process: BundleProcess, made: dict[str, Any]) -> str:
-    count, seconds = len(made["tokens"][0]), made["seconds"]
+    count, seconds = made.get("new_tokens", len(made["tokens"][0])), made["seconds"]
     return (f"{process.runner.title} {process.opened['version']}: opened in {process.opened['seconds']:.2f} s, prompt of "
             f"{made['prompt_tokens']} tokens, {count} new in {seconds:.2f} s ({count / max(seconds, 1e-9):.1f} tokens/s)")  # fmt: skip
 

@@ -29,8 +29,8 @@ class Bundle:
 
     @property
     def graphs(self) -> list[Path]:
-        """The ONNX models, the largest first, with the weights that are beside them."""
-        found = [*self.folder.glob("*.onnx"), *self.folder.glob("onnx/*.onnx")]
+        """The models, the largest first, with the weights that are beside them."""
+        found = [*self.folder.glob("*.onnx"), *self.folder.glob("onnx/*.onnx"), *self.folder.glob("*.pte")]
         return sorted(found, key=lambda file: (-_size(file), file.name))
 
 
@@ -42,7 +42,7 @@ def open_bundle(folder: str | Path) -> Bundle:
     """The engine is the manifest's; of a folder without one, that whose files it has."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise ExportError(f"{folder} is no folder", code="not-found", hint="give a folder that argosy export onnx --for ENGINE wrote")
+        raise ExportError(f"{folder} is no folder", code="not-found", hint="give a folder that argosy export wrote for an engine")
     manifest = read_json(folder / "bundle.json")
     engine = manifest.get("engine")
     if isinstance(engine, dict):
@@ -60,6 +60,14 @@ def is_for_an_engine(path: Path) -> bool:
     return path.is_dir() and read_json(path / "bundle.json").get("engine", "plain") != "plain"
 
 
+def has_component_methods(folder: Path) -> bool:
+    """Whether this is a bundle of ExecuTorch whose methods are the model's components: it was not made for a task."""
+    from ..check.executorch_worker import has_components, read_manifest
+
+    program = folder / "model.pte"
+    return program.is_file() and has_components(read_manifest(str(program)))
+
+
 def detect_engine(folder: Path) -> str:
     """By the files of a folder that has no manifest; "" if nothing is known of it."""
     if (folder / "genai_config.json").is_file():
@@ -68,6 +76,8 @@ def detect_engine(folder: Path) -> str:
         return "transformersjs"
     if (folder / "config.json").is_file() and any((folder / name).is_file() for name in ("model.onnx", "encoder_model.onnx")):
         return "optimum"
+    if (folder / "model.pte").is_file():
+        return "executorch"
     return "plain" if (folder / "argosy.json").is_file() else ""
 
 

@@ -54,6 +54,7 @@ RUNNERS = {
         Runner("optimum", "Optimum", "worker.py",
                "pip install optimum-onnx[onnxruntime], in an environment of its own (name its Python by ARGOSY_PYTHON)",
                batches=True, own_settings=True),
+        Runner("executorch", "ExecuTorch", "worker.py", "pip install executorch"),
     )
 }  # fmt: skip
 

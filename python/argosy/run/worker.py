@@ -18,12 +18,14 @@ Answers have ``tokens`` (of each row, new ones only, up to and with the one that
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import Any
 
 #: Not for bundles that are to run without them.
-BLOCKED = {"genai": ("torch", "transformers", "argosy", "huggingface_hub", "tokenizers"), "optimum": ("argosy",)}
+BLOCKED = {"genai": ("torch", "transformers", "argosy", "huggingface_hub", "tokenizers"), "optimum": ("argosy",),
+           "executorch": ("transformers", "argosy", "huggingface_hub")}  # fmt: skip
 
 
 def opened(engine: str, folder: str) -> Any:
@@ -32,6 +34,10 @@ def opened(engine: str, folder: str) -> Any:
         import genai_worker
 
         return genai_worker.Session(folder)
+    if engine == "executorch":
+        import executorch_runner
+
+        return executorch_runner.Session(folder)
     import optimum_worker
 
     return optimum_worker.Session(folder)
@@ -84,5 +90,8 @@ _ANSWERS = sys.stdout
 if __name__ == "__main__":
     for blocked in BLOCKED.get(sys.argv[1], ()):
         sys.modules[blocked] = None  # type: ignore[assignment]
-    sys.stdout = sys.stderr  # what libraries print is no answer
+    # What libraries print is no answer, be they Python's or not.
+    _ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    sys.stdout = sys.stderr
+    os.dup2(2, 1)
     sys.exit(serve(sys.argv[1], sys.argv[2]))
