@@ -11,6 +11,7 @@
 #include "passes/decompose_custom_ops.h"
 #include "passes/eliminate_dead_code.h"
 #include "passes/functionalise.h"
+#include "passes/merge_equal_nodes.h"
 #include "passes/normalise.h"
 #include "passes/verify_program.h"
 
@@ -25,6 +26,8 @@ constexpr NamedPass kPasses[] = {
     {"eliminate-dead-code", "remove nodes that have no effect and whose results nobody uses", eliminate_dead_code},
     {"functionalise", "replace writes to tensors by new tensors; what inputs and buffers get becomes a result",
      functionalise},
+    {"merge-equal-nodes", "compute once what is computed twice from the same values; after functionalise",
+     merge_equal_nodes},
     {"normalise", "one op for one thing, and nothing that does nothing; after functionalise", normalise},
     {"verify", "check structure and every node against its schema; changes nothing", verify_program},
 };

@@ -11,6 +11,7 @@
 #include "passes/decomposition_families.h"
 #include "passes/eliminate_dead_code.h"
 #include "passes/functionalise.h"
+#include "passes/merge_equal_nodes.h"
 #include "passes/normalise.h"
 #include "passes/rewrite_rules.h"
 
@@ -44,12 +45,14 @@ Pipeline executorch_pipeline(const LoweringOptions& options) {
   }
   pipeline.add(bound_dims(options));
   add_rules(pipeline, "decompose-composites", composite_rules());
+  pipeline.add(merge_equal_nodes());
   if (options.recipe == Recipe::kXnnpack) {
     add_rules(pipeline, "prepare-for-xnnpack", xnnpack_rules());
     pipeline.add(eliminate_dead_code());
     pipeline.add(delegate_to_xnnpack());
   }
   add_rules(pipeline, "select-kernels", kernel_rules());
+  pipeline.add(merge_equal_nodes());
   pipeline.add(eliminate_dead_code());
   pipeline.add(compact_ids());
   return pipeline;

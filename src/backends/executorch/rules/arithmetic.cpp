@@ -36,6 +36,32 @@ bool simplify_power(Formula& f) {
   return false;
 }
 
+/// Adding 0, multiplying by 1; and with what is true everywhere.
+bool drop_identity(Formula& f) {
+  ValueId x = f["self"];
+  const TensorType result = f.match.result();
+  if (f.dtype(x) != result.dtype || f.shape(x) != result.shape) return false;
+  const std::string& name = f.match.schema().name;
+  bool is_sum = name == "aten.add.Scalar" || name == "aten.sub.Scalar";
+  // -0.0 + 0 is 0.0.
+  if (is_sum && is_float(f, x)) return false;
+  if (f.number("other") != (is_sum ? 0.0 : 1.0)) return false;
+  return f.replace(x);
+}
+
+bool drop_true(Formula& f) {
+  const TensorType result = f.match.result();
+  if (result.dtype != DType::kBool) return false;
+  for (bool is_left : {true, false}) {
+    ValueId constant = f[is_left ? "self" : "other"], kept = f[is_left ? "other" : "self"];
+    const Node* full = f.made_by(constant, "aten.full.default");
+    if (full == nullptr || f.dtype(kept) != DType::kBool || f.shape(kept) != result.shape) continue;
+    const Argument& value = full->arguments[1];
+    if (value == Argument(int64_t{1}) || value == Argument(true) || value == Argument(1.0)) return f.replace(kept);
+  }
+  return false;
+}
+
 bool decompose_exp2(Formula& f) { return f.replace(f.exp(f.mul(as_result(f, "self"), std::numbers::ln2))); }
 
 bool decompose_erfc(Formula& f) {
@@ -227,6 +253,11 @@ bool decompose_masked_fill_tensor(Formula& f) {
 
 constexpr RewriteRule kRules[] = {
     {.op = "aten.pow.Tensor_Scalar", .name = "simplify-power", .apply = write<simplify_power>},
+    {.op = "aten.add.Scalar", .name = "drop-identity", .apply = write<drop_identity>},
+    {.op = "aten.sub.Scalar", .name = "drop-identity", .apply = write<drop_identity>},
+    {.op = "aten.mul.Scalar", .name = "drop-identity", .apply = write<drop_identity>},
+    {.op = "aten.div.Scalar", .name = "drop-identity", .apply = write<drop_identity>},
+    {.op = "aten.bitwise_and.Tensor", .name = "drop-true", .apply = write<drop_true>},
     {.op = "aten.exp2.default", .name = "decompose-exp2", .apply = write<decompose_exp2>},
     {.op = "aten.erfc.default", .name = "decompose-erfc", .apply = write<decompose_erfc>},
     {.op = "aten.erfinv.default", .name = "decompose-erfinv", .apply = write<decompose_erfinv>},
