@@ -1,5 +1,6 @@
 #include "backends/executorch/bounds.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/text.h"
@@ -12,7 +13,64 @@ std::string name_of(const Component& component, SymExpr symbol) {
   return found == component.dim_names.end() ? std::string(symbol.symbol_name()) : found->second;
 }
 
+/// How many elements a tensor has at most.
+int64_t largest_count(const Component& component, const TensorType& type) {
+  int64_t count = 1;
+  for (SymExpr size : type.shape) {
+    int64_t bound = size.is_valid() ? component.symbols->range(size).max : SymRange::kNoMax;
+    if (bound == SymRange::kNoMax || __builtin_mul_overflow(count, bound, &count)) return SymRange::kNoMax;
+  }
+  return count;
+}
+
+/// torch calls what depends on data u0, u1, …
+void bound_by(const Component& component, SymExpr size, int64_t most) {
+  if (!size.is_valid() || !size.symbol_name().starts_with("u") || most == SymRange::kNoMax) return;
+  SymRange range = component.symbols->range(size);
+  if (range.max <= most) return;
+  range.max = std::max(most, range.min);
+  component.symbols->set_range(size, range);
+}
+
+/// What the op of a node says of the sizes of its results.
+void bound_results(const OpSchema& schema, const Component& component, const Graph& graph, const Node& node) {
+  auto type_of = [&](const Argument& argument) {
+    const ValueId* id = argument.get_if<ValueId>();
+    return id == nullptr ? nullptr : graph[*id].tensor();
+  };
+  const TensorType* self = node.arguments.empty() ? nullptr : type_of(node.arguments[0]);
+  const TensorType* result = node.outputs.empty() ? nullptr : graph[node.outputs[0]].tensor();
+  if (self == nullptr || result == nullptr) return;
+  if (schema.name == "aten.nonzero.default" || schema.name == "aten.masked_select.default") {
+    if (!result->shape.empty()) bound_by(component, result->shape[0], largest_count(component, *self));
+  } else if (schema.name == "aten.index.Tensor") {
+    const auto* indices = node.arguments[1].get_if<ValueList>();
+    for (size_t i = 0; indices != nullptr && i < indices->size(); ++i) {
+      const TensorType* index = (*indices)[i].is_valid() ? graph[(*indices)[i]].tensor() : nullptr;
+      if (index == nullptr || index->dtype != DType::kBool) continue;
+      for (SymExpr size : result->shape) {
+        bool is_new = std::ranges::find(self->shape, size) == self->shape.end();
+        if (is_new) bound_by(component, size, largest_count(component, *index));
+      }
+    }
+  } else if (schema.name == "aten.slice.Tensor" || schema.name == "aten.split_with_sizes.default") {
+    for (ValueId output : node.outputs) {
+      const TensorType* part = graph[output].tensor();
+      for (size_t i = 0; part != nullptr && i < part->shape.size() && i < self->shape.size(); ++i) {
+        if (part->shape[i] != self->shape[i])
+          bound_by(component, part->shape[i], component.symbols->range(self->shape[i]).max);
+      }
+    }
+  }
+}
+
 }  // namespace
+
+void bound_selections(const Program& program, const Component& component) {
+  for (const Graph& graph : component.graphs) {
+    for (NodeId node : graph.nodes()) bound_results(program.schemas[graph[node].op], component, graph, graph[node]);
+  }
+}
 
 Status set_bounds(const Component& component, const std::map<std::string, int64_t>& largest) {
   for (SymExpr symbol : component.symbols->symbols()) {

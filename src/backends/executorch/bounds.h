@@ -15,6 +15,10 @@ namespace argosy::executorch {
 /// asks for less than the trace's smallest is told so.
 Status set_bounds(const Component& component, const std::map<std::string, int64_t>& largest);
 
+/// Gives sizes that depend on data (how many elements a mask selects, where a list of numbers cuts) the bound that
+/// follows from what they are part of.
+void bound_selections(const Program& program, const Component& component);
+
 /// The largest sizes of a tensor; an error if one has no bound, or exceeds 31 bits.
 Result<std::vector<int32_t>> largest_sizes(const Component& component, const TensorType& type);
 /// Whether any of its sizes varies.

@@ -25,7 +25,10 @@ void add_rules(Pipeline& pipeline, std::string name, std::span<const RewriteRule
 
 Pass bound_dims(const LoweringOptions& options) {
   return {"bound-dims", [largest = options.largest](Program& program, PassContext&) -> Result<bool> {
-            for (const Component& component : program.components) ARGOSY_TRY_STATUS(set_bounds(component, largest));
+            for (const Component& component : program.components) {
+              ARGOSY_TRY_STATUS(set_bounds(component, largest));
+              bound_selections(program, component);
+            }
             return false;
           }};
 }

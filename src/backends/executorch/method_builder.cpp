@@ -146,6 +146,7 @@ class MethodBuilder {
     const OpSchema& schema = program_.schemas[node.op];
     if (schema.name == "higher_order.delegate") return add_delegate(scope, node);
     if (schema.name == "higher_order.cond") return add_branches(scope, node);
+    if (schema.name == "higher_order.scan") return add_scan(scope, node);
     if (node.outputs.size() == 1 && scope.graph[node.outputs[0]].number() != nullptr) return add_number(scope, node);
     if (schema.name == "aten.reshape.default" || schema.name == "aten.unsqueeze.default" ||
         schema.name == "aten.squeeze.dims") {
@@ -259,6 +260,8 @@ class MethodBuilder {
       if (!found) return false;
       sizes = *std::move(found);
     }
+    // Bounds of a product of sizes may be coarser than those of the sizes.
+    if (tensor_bytes(tensor) > tensor_bytes(from)) return false;
     tensor.alias_of = self;
     ValueIndex index = values_.add(std::move(tensor));
     scope.indices[result.index] = index;
@@ -357,6 +360,91 @@ class MethodBuilder {
       copy(from, results[i]);
     }
     return {};
+  }
+
+  /// higher_order.scan(combine, init, xs, additional): its graph once, with a jump back. States have tensors of their
+  /// own, which every step writes anew; results of steps are put side by side.
+  Status add_scan(Scope& scope, const Node& node) {
+    const Graph& graph = component_.graphs[std::get<GraphId>(node.arguments[0].variant()).index];
+    ARGOSY_TRY(std::vector<ValueIndex> initial, operands_of(scope, node.arguments[1]));
+    ARGOSY_TRY(std::vector<ValueIndex> sequences, operands_of(scope, node.arguments[2]));
+    ARGOSY_TRY(std::vector<ValueIndex> shared, operands_of(scope, node.arguments[3]));
+    size_t inputs = initial.size() + sequences.size() + shared.size();
+    if (sequences.empty() || graph.inputs().size() != inputs || node.outputs.size() < initial.size())
+      return fail(ErrorCode::kUnsupportedFeature, "such a scan is not written for ExecuTorch");
+
+    std::vector<ValueIndex> states, rows;
+    Scope inner{graph, std::vector<ValueIndex>(graph.value_limit(), kNoValue)};
+    for (size_t i = 0; i < initial.size(); ++i) {
+      ARGOSY_TRY(ValueIndex state, new_value(scope.graph[node.outputs[i]].type));
+      copy(initial[i], state);
+      states.push_back(state);
+      scope.indices[node.outputs[i].index] = state;
+      inner.indices[graph.inputs()[i].index] = state;
+    }
+    ValueIndex step = values_.computed_number(), count = values_.computed_number(), is_done = values_.computed_number();
+    values_.call("aten::sym_size.int", {sequences[0], values_.integer(0), count});
+    for (size_t i = initial.size(); i < node.outputs.size(); ++i) {
+      ARGOSY_TRY(ValueIndex all, new_value(scope.graph[node.outputs[i]].type));
+      values_.tensor(all).is_dynamic = true;  // grows with every step
+      scope.indices[node.outputs[i].index] = all;
+      rows.push_back(all);
+      // Its bytes are needed from here on.
+      std::vector<ValueIndex> none(values_.tensor(all).sizes.size(), values_.integer(0));
+      values_.call("aten::empty.out", {values_.integers(std::move(none)), values_.none(), all, all});
+    }
+    for (size_t i = 0; i < shared.size(); ++i)
+      inner.indices[graph.inputs()[initial.size() + sequences.size() + i].index] = shared[i];
+    values_.add_instruction(Move{values_.integer(0), step});
+
+    auto begin = static_cast<uint32_t>(method_.instructions.size());
+    for (size_t i = 0; i < sequences.size(); ++i) {
+      ValueId input = graph.inputs()[initial.size() + i];
+      ARGOSY_TRY(ValueIndex part, new_value(graph[input].type));
+      inner.indices[input.index] = part;
+      values_.call("aten::select_copy.int_out", {sequences[i], values_.integer(0), step, part, part});
+    }
+    ARGOSY_TRY_STATUS(add_nodes(inner));
+    std::vector<ValueIndex> results;
+    for (const Argument& output : graph.outputs()) {
+      const ValueId* id = output.get_if<ValueId>();
+      if (id == nullptr || graph[*id].tensor() == nullptr)
+        return fail(ErrorCode::kUnsupportedFeature, "a scan whose result is no tensor is not written for ExecuTorch");
+      ARGOSY_TRY(ValueIndex index, index_of(inner, *id));
+      results.push_back(index);
+    }
+    if (results.size() != states.size() + rows.size())
+      return fail(ErrorCode::kUnsupportedFeature, "such a scan is not written for ExecuTorch");
+    for (size_t i = 0; i < rows.size(); ++i)
+      values_.call("executorch_prim::et_copy_index.tensor", {rows[i], results[states.size() + i], step});
+    // A step that hands one state on as another would overwrite what it still has to read.
+    for (size_t i = 0; i < states.size(); ++i) {
+      bool is_state = std::ranges::find(states, values_.root_of(results[i])) != states.end();
+      if (!is_state || results[i] == states[i]) continue;
+      ValueIndex held = values_.add(Tensor(values_.tensor(states[i])));
+      copy(results[i], held);
+      results[i] = held;
+    }
+    for (size_t i = 0; i < states.size(); ++i) {
+      if (results[i] != states[i]) copy(results[i], states[i]);
+    }
+    values_.call("executorch_prim::add.Scalar", {step, values_.integer(1), step});
+    values_.call("executorch_prim::eq.Scalar", {step, count, is_done});
+    values_.add_instruction(JumpIfFalse{is_done, begin});
+    return {};
+  }
+
+  Result<std::vector<ValueIndex>> operands_of(Scope& scope, const Argument& argument) {
+    std::vector<ValueIndex> operands;
+    const auto* list = argument.get_if<ValueList>();
+    const auto* numbers = argument.get_if<IntList>();
+    if (list == nullptr && (numbers == nullptr || !numbers->empty()))
+      return fail(ErrorCode::kUnsupportedFeature, "a loop over numbers is not written for ExecuTorch");
+    for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      ARGOSY_TRY(ValueIndex index, index_of(scope, (*list)[i]));
+      operands.push_back(index);
+    }
+    return operands;
   }
 
   void copy(ValueIndex from, ValueIndex to) { values_.call("aten::alias_copy.out", {from, to, to}); }

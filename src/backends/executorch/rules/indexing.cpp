@@ -78,9 +78,12 @@ bool decompose_histc(Formula& f) {
   const TensorType result = f.match.result();
   std::optional<int64_t> bins = f.match.integer("bins");
   std::optional<double> min = f.number("min"), max = f.number("max");
-  if (!bins || !min || !max || *min >= *max) return false;
+  if (!bins || !min || !max) return false;
   Sizes flat = {f.symbols().mul(f.shape(x).empty() ? Sizes{f.one()} : f.shape(x))};
   ValueId values = f.reshape(x, flat);
+  // One bin from the smallest to the largest has them all.
+  if (*bins == 1 && *min == *max) return f.replace(f.sum(f.compare("eq", values, values), {0}, true, DType::kI64));
+  if (*min >= *max) return false;
   ValueId is_inside;
   ValueId bin;
   if (*max - *min == static_cast<double>(*bins) - 1 && kind_of(f.dtype(x)) != DTypeKind::kFloat) {

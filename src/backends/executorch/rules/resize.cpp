@@ -20,20 +20,19 @@ struct Axis {
   int64_t dim;
   SymExpr from, to;
   std::optional<double> scale;  // of the sizes, if it was given
+  std::optional<IntItem> size;  // to which it is resized, as it was given
 };
 
-/// size of one pixel, as a tensor without dims where sizes vary.
+/// A number as a tensor without dims.
+ValueId as_tensor(Formula& f, const IntItem& size, DType dtype) { return f.scalar(f.argument(size), dtype); }
+
+/// Size of an output pixel in the input.
 ValueId step_of(Formula& f, const Axis& axis, bool aligns_corners, ValueId x) {
-  auto real = [&](SymExpr size) {
-    if (auto known = size.as_integer()) return f.scalar(static_cast<double>(*known), DType::kF32);
-    ValueId counted = f.arange(size, DType::kF32, {x});
-    return f.add(f.amax(counted, {0}, false), 1.0);
-  };
-  if (aligns_corners) {
-    return f.div(f.add(real(axis.from), -1.0), f.clamp(f.add(real(axis.to), -1.0), 1.0, std::nullopt));
-  }
+  ValueId from = as_tensor(f, f.item(axis.from, {x}), DType::kF32);
+  ValueId to = as_tensor(f, axis.size ? *axis.size : f.item(axis.to, {x}), DType::kF32);
+  if (aligns_corners) return f.div(f.add(from, -1.0), f.clamp(f.add(to, -1.0), 1.0, std::nullopt));
   if (axis.scale) return f.scalar(1 / *axis.scale, DType::kF32);
-  return f.div(real(axis.from), real(axis.to));
+  return f.div(from, to);
 }
 
 /// Weights of the four neighbours at a distance t of the second, in 0 to 1.
@@ -51,7 +50,10 @@ std::vector<ValueId> cubic_weights(Formula& f, ValueId t) {
 
 /// Every axis by itself: neighbours are taken by index, and weighed.
 ValueId resize_axis(Formula& f, ValueId x, const Axis& axis, Filter filter, bool aligns_corners) {
-  ValueId places = f.arange(axis.to, DType::kF32, {x, f["input"]});
+  IntItem size = axis.size ? *axis.size : f.item(axis.to, {x, f["input"]});
+  ValueId places = f.node(
+      aten::kArange, {{"start", int64_t{0}}, {"end", f.argument(size)}, {"step", int64_t{1}}, {"dtype", DType::kF32}},
+      DType::kF32, {axis.to});
   ValueId step = step_of(f, axis, aligns_corners, f["input"]);
   ValueId at;
   if (filter == Filter::kNearest) {
@@ -64,7 +66,7 @@ ValueId resize_axis(Formula& f, ValueId x, const Axis& axis, Filter filter, bool
     at = f.add(f.mul(f.add(places, 0.5), step), -0.5);
     if (filter == Filter::kLinear) at = f.clamp(at, 0.0, std::nullopt);
   }
-  ValueId last = f.add_integer(f.amax(f.arange(axis.from, DType::kI64, {x}), {0}, false), 0);
+  ValueId last = f.add_integer(as_tensor(f, f.item(axis.from, {x}), DType::kI64), -1);
   auto taken = [&](ValueId index) {
     index = f.clamp(f.cast(index, DType::kI64), 0.0, std::nullopt);
     return f.index_select(x, axis.dim, f.binary(schemas::kMinimum, index, last));
@@ -97,10 +99,12 @@ bool decompose_resize(Formula& f) {
   const TensorType result = f.match.result();
   if (f.rank(x) != row.dims + 2) return false;
   const DoubleList* scales = f.match.has("scale_factors") ? f.match["scale_factors"].get_if<DoubleList>() : nullptr;
+  const IntList* sizes = f.match["output_size"].get_if<IntList>();
   bool aligns_corners = f.match.has("align_corners") && f.flag("align_corners");
   ValueId resized = x;
   for (size_t i = 0; i < row.dims; ++i) {
-    Axis axis{static_cast<int64_t>(i + 2), f.shape(x)[i + 2], result.shape[i + 2], std::nullopt};
+    Axis axis{static_cast<int64_t>(i + 2), f.shape(x)[i + 2], result.shape[i + 2], std::nullopt, std::nullopt};
+    if (sizes != nullptr && i < sizes->size()) axis.size = (*sizes)[i];
     if (axis.from == axis.to) continue;
     if (scales != nullptr && i < scales->size()) axis.scale = (*scales)[i];
     resized = resize_axis(f, resized, axis, row.filter, aligns_corners);
