@@ -53,6 +53,8 @@ void add_opt(CLI::App& app, OptOptions& options) {
   command->add_option("--shape", options.backend_options.executorch.shape, "Of .pte: the largest sizes of dims");
   command->add_option("--passes", options.passes, "Names separated by commas; see --list-passes");
   command->add_flag("--for-executorch", options.for_executorch, "The passes of an export to ExecuTorch, instead");
+  command->add_option("--task", options.backend_options.executorch.task.task, "Of an export to ExecuTorch");
+  command->add_option("--max-seq-len", options.backend_options.executorch.task.max_seq_len, "Of such a task");
   command->add_flag("--list-passes", options.list_passes, "List the passes and stop");
   command->add_option("--print-ir-before", options.print_before, "Print the program to stderr before <pass>|all")
       ->delimiter(',');
@@ -212,6 +214,8 @@ void add_executorch(CLI::App& parent, ExportOptions& options) {
       add_backend(parent, options, "executorch", "A program for ExecuTorch's runtime",
                   "NAME.pte: the program; else a folder with model.pte and what runners want (default: MODEL-pte)");
   ExecutorchOptions& wanted = options.backend_options.executorch;
+  // What the program is for; which class is captured follows from the model.
+  command->parse_complete_callback([&options, &wanted] { wanted.task.task = std::exchange(options.task, ""); });
   add_recipe(*command, wanted);
   command
       ->add_option("--max-seq-len", wanted.task.max_seq_len,

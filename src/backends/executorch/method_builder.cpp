@@ -46,6 +46,8 @@ class MethodBuilder {
         values_(method_),
         written_(written_weights(program, component)) {
     method_.name = method_.component = component.name;
+    if (auto made_of = component.attributes.find("component"); made_of != component.attributes.end())
+      method_.component = made_of->second;
   }
 
   Result<Method> build() {
@@ -228,6 +230,8 @@ class MethodBuilder {
       bool is_target = i < schema.returns.size() && schema.returns[i].is_written;
       if (is_target) {
         scope.indices[node.outputs[i].index] = target;
+        // A kernel that insists on a result of its own, and leaves it as it is, gets what it has written.
+        if (kernel.ends_with(".out")) arguments.push_back(target);
       } else {
         ARGOSY_TRY(scope.indices[node.outputs[i].index], new_value(scope.graph[node.outputs[i]].type));
         arguments.push_back(scope.indices[node.outputs[i].index]);

@@ -1,13 +1,195 @@
 #include "backends/executorch/generation/task.h"
 
-namespace argosy::executorch {
+#include <algorithm>
+#include <span>
 
-Result<TaskPlan> plan_task(const Program&, const TaskOptions&, const ModelFacts&) {
-  return fail(ErrorCode::kUnsupportedFeature, "tasks are not planned yet");
+#include "backends/executorch/generation/cross_states.h"
+#include "backends/executorch/generation/decoder.h"
+#include "backends/executorch/generation/media.h"
+#include "base/text.h"
+
+namespace argosy::executorch {
+namespace {
+
+// Caches are reserved for all tokens that they may ever hold, so that what a model was made for may be too much.
+constexpr int64_t kUsualSeqLen = 2048;
+// Pieces of sound, 30 seconds each for most models, that one call may bring.
+constexpr int64_t kMaxChunks = 10;
+
+constexpr std::string_view kForward = "forward";
+using Kind = MethodPlan::Kind;
+
+struct Part {
+  std::string_view component, method;
+  Kind kind;
+  bool is_optional = false;
+};
+
+constexpr Part kTextParts[] = {{"decode", kForward, Kind::kDecoder}};
+constexpr Part kUncachedParts[] = {{"model", kForward, Kind::kTokens}};
+constexpr Part kSeq2SeqParts[] = {{"encoder", "encoder", Kind::kEncoder}, {"decoder", "text_decoder", Kind::kDecoder}};
+constexpr Part kMediaParts[] = {{"image_encoder", "vision_encoder", Kind::kMedia, true},
+                                {"audio_encoder", "audio_encoder", Kind::kMedia, true},
+                                {"embedding", "token_embedding", Kind::kEmbedding},
+                                {"decode", "text_decoder", Kind::kDecoder}};
+constexpr Part kModelParts[] = {{"model", kForward, Kind::kAsIs}};
+constexpr Part kMaskedParts[] = {{"model", kForward, Kind::kMaskedTokens}};
+
+struct Task {
+  std::string_view name;
+  std::span<const Part> parts;
+};
+
+constexpr Task kTasks[] = {
+    {"automatic-speech-recognition", kSeq2SeqParts},
+    {"fill-mask", kMaskedParts},
+    {"image-classification", kModelParts},
+    {"image-segmentation", kModelParts},
+    {"multimodal-text-to-text", kMediaParts},
+    {"object-detection", kModelParts},
+    {"text-generation", kTextParts},
+    {"text2text-generation", kSeq2SeqParts},
+};
+
+Status add_parts(const Program& program, std::span<const Part> parts, TaskPlan& plan) {
+  bool has_media = false;
+  for (const Part& part : parts) {
+    if (program.find_component(part.component) == nullptr) {
+      if (part.is_optional) continue;
+      std::vector<std::string> names;
+      for (const Component& component : program.components) names.push_back(component.name);
+      return fail(ErrorCode::kInvalidInput,
+                  format("{} needs a component {}, the model has {}", plan.options.task, part.component,
+                         names.empty() ? "none" : join(names, ", ")),
+                  "choose the task of this model, or none");
+    }
+    has_media = has_media || part.kind == Kind::kMedia;
+    plan.methods.push_back({std::string(part.component), std::string(part.method), part.kind});
+  }
+  if (parts.data() == kMediaParts && !has_media)
+    return fail(ErrorCode::kInvalidInput, "the model has no encoder of pictures or sound",
+                "its task is text-generation");
+  return {};
 }
 
-Pass bind_task(TaskPlan) {
-  return {"bind-task", [](Program&, PassContext&) -> Result<bool> { return false; }};
+void add_constants(const ModelFacts& facts, TaskPlan& plan) {
+  const TaskOptions& options = plan.options;
+  auto add = [&](std::string name, auto value) { plan.constants.push_back({std::move(name), {value}}); };
+  auto add_known = [&](std::string name, std::optional<int64_t> value) {
+    if (value) add(std::move(name), *value);
+  };
+  auto has = [&](Kind kind) { return std::ranges::find(plan.methods, kind, &MethodPlan::kind) != plan.methods.end(); };
+  auto has_method = [&](std::string_view name) {
+    return std::ranges::find(plan.methods, name, &MethodPlan::method) != plan.methods.end();
+  };
+  add("get_dtype", int64_t{facts.is_half ? 5 : 6});
+  add("get_max_batch_size", int64_t{1});
+  add_known("get_vocab_size", facts.vocab_size);
+  add_known("get_bos_id", facts.bos_id);
+  if (!facts.eos_ids.empty()) {
+    ConstantMethod ids{"get_eos_ids", {}};
+    for (int64_t id : facts.eos_ids) ids.values.emplace_back(id);
+    plan.constants.push_back(ids);
+    ids.name = "get_eos_id";
+    plan.constants.push_back(std::move(ids));
+  }
+  if (!has(Kind::kDecoder) && !has(Kind::kTokens)) return;
+  bool has_cache = has(Kind::kDecoder);
+  add("get_max_seq_len", options.max_seq_len);
+  add("get_max_context_len", options.max_seq_len);
+  add("use_kv_cache", has_cache);
+  add("use_sdpa_with_kv_cache", has_cache && options.custom_sdpa);
+  add("enable_dynamic_shape", options.dynamic_shapes);
+  add_known("get_n_layers", facts.layers);
+  add_known("get_n_kv_heads", facts.kv_heads);
+  add_known("get_head_dim", facts.head_dim);
+  add_known("sliding_window", facts.sliding_window);
+  add_known("decoder_start_token_id", facts.decoder_start_id);
+  if (has_method("vision_encoder")) add_known("vision_token_id", facts.image_token_id);
+  if (has_method("audio_encoder")) add_known("audio_token_id", facts.audio_token_id);
+  if (has(Kind::kMedia)) add("modality", std::string(has_method("vision_encoder") ? "vision" : "audio"));
+}
+
+Status bind_method(Program& program, Component& component, const TaskPlan& plan, Kind kind) {
+  const TaskOptions& options = plan.options;
+  switch (kind) {
+    case Kind::kAsIs: fix_batch(component); return {};
+    case Kind::kDecoder: return bind_decoder(program, component, options);
+    case Kind::kEncoder:
+      ARGOSY_TRY_STATUS(bind_plain(program, component, {"input_ids", "input_features", "input_values"}));
+      return keep_outputs(component, {"last_hidden_state"});
+    case Kind::kTokens:
+      ARGOSY_TRY_STATUS(bind_plain(program, component, {"input_ids"}));
+      return keep_outputs(component, {"logits"});
+    case Kind::kMaskedTokens:
+      ARGOSY_TRY_STATUS(bind_plain(program, component, {"input_ids", "attention_mask"}));
+      return keep_outputs(component, {"logits"});
+    case Kind::kMedia: return bind_media(program, component, component.name.starts_with("audio") ? kMaxChunks : 1);
+    case Kind::kEmbedding: return bind_embedding(program, component, options.max_seq_len);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string_view> task_names() {
+  std::vector<std::string_view> names;
+  for (const Task& task : kTasks) names.push_back(task.name);
+  return names;
+}
+
+Result<TaskPlan> plan_task(const Program& program, const TaskOptions& options, const ModelFacts& facts) {
+  auto task = std::ranges::find(kTasks, options.task, &Task::name);
+  if (task == std::end(kTasks)) {
+    std::vector<std::string> names;
+    for (std::string_view name : task_names()) names.emplace_back(name);
+    return fail(ErrorCode::kInvalidInput, format("{} is not a task", quoted(options.task)),
+                format("choose one of {}", join(names, ", ")));
+  }
+  TaskPlan plan;
+  plan.options = options;
+  if (options.max_seq_len < 0) return fail(ErrorCode::kInvalidInput, "--max_seq_len is a number of tokens");
+  if (options.max_seq_len == 0)
+    plan.options.max_seq_len = std::min(facts.max_positions.value_or(kUsualSeqLen), kUsualSeqLen);
+  std::span<const Part> parts = task->parts;
+  if (parts.data() == kTextParts && program.find_component("decode") == nullptr &&
+      program.find_component("model") != nullptr) {
+    parts = kUncachedParts;  // nothing is kept: runners pass the whole text in every call
+  }
+  ARGOSY_TRY_STATUS(add_parts(program, parts, plan));
+  add_constants(facts, plan);
+  int64_t length = facts.max_positions.value_or(plan.options.max_seq_len);
+  if (options.max_seq_len != 0) length = std::min(length, options.max_seq_len);
+  plan.largest = {{"batch", 1}, {"sequence", std::min(length, plan.options.max_seq_len)}, {"encoder_sequence", length}};
+  return plan;
+}
+
+Pass bind_task(TaskPlan plan) {
+  return {"bind-task", [plan = std::move(plan)](Program& program, PassContext&) -> Result<bool> {
+            // Decoders take nodes from encoders, so that these are still whole then.
+            for (const MethodPlan& method : plan.methods) {
+              auto named = [&](const Component& component) { return component.name == method.component; };
+              auto component = std::ranges::find_if(program.components, named);
+              const Component* encoder = program.find_component("encoder");
+              if (method.kind == Kind::kDecoder && encoder != nullptr)
+                ARGOSY_TRY_STATUS(compute_cross_states(program, *encoder, *component));
+            }
+            std::vector<Component> components;
+            for (const MethodPlan& method : plan.methods) {
+              auto named = [&](const Component& component) { return component.name == method.component; };
+              auto component = std::ranges::find_if(program.components, named);
+              ARGOSY_TRY_STATUS(bind_method(program, *component, plan, method.kind));
+              component->attributes["component"] = method.component;
+            }
+            for (const MethodPlan& method : plan.methods) {
+              auto named = [&](const Component& component) { return component.name == method.component; };
+              Component component = *std::ranges::find_if(program.components, named);
+              component.name = method.method;
+              components.push_back(std::move(component));
+            }
+            program.components = std::move(components);
+            return true;
+          }};
 }
 
 }  // namespace argosy::executorch

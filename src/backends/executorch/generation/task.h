@@ -41,11 +41,13 @@ struct ConstantMethod {
 /// Which component of a capture becomes which method.
 struct MethodPlan {
   enum class Kind : uint8_t {
-    kAsIs,       // inputs and outputs stay
-    kDecoder,    // caches are states of the program; inputs are tokens (or embeddings) and cache_position
-    kEncoder,    // of a model that reads, then writes: input -> last_hidden_state
-    kMedia,      // pictures or sound -> embeddings of their tokens
-    kEmbedding,  // input_ids -> embeddings of a text without media
+    kAsIs,          // inputs and outputs stay
+    kTokens,        // input_ids -> logits
+    kMaskedTokens,  // input_ids, attention_mask -> logits
+    kDecoder,       // caches are states of the program; inputs are tokens (or embeddings) and cache_position
+    kEncoder,       // of a model that reads, then writes: input -> last_hidden_state
+    kMedia,         // pictures or sound -> embeddings of their tokens
+    kEmbedding,     // input_ids -> embeddings of a text without media
   };
   std::string component, method;
   Kind kind = Kind::kAsIs;
@@ -71,6 +73,8 @@ Result<TaskPlan> plan_task(const Program& program, const TaskOptions& options, c
 ///   seq2seq    decoder_input_ids [1, S], encoder_hidden_states [1, E, H], cache_position [S] -> logits
 ///   encoder    input_ids [1, E], or features -> last_hidden_state
 ///   media      pixel_values, or input_features -> embeddings [1, T, H]
+///   as it is   what the component is given, in its order, for one row of a batch
+///   tokens     input_ids [1, S], with attention_mask [1, S] where the task has it -> logits [1, S, V]
 ///   embedding  input_ids [1, S] -> inputs_embeds [1, S, H]
 /// A cache is a buffer of the program that the graph writes: in place, or by an output of kind kBufferMutation.
 Pass bind_task(TaskPlan plan);

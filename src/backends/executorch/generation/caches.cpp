@@ -1,0 +1,197 @@
+#include "backends/executorch/generation/caches.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "io/json.h"
+#include "passes/aten_schemas.h"
+#include "passes/match.h"
+
+namespace argosy::executorch {
+namespace {
+
+constexpr std::string_view kIndexPut =
+    "aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)";
+// The result is the cache: who reads it comes after what is written. The kernel's own result means nothing.
+constexpr std::string_view kUpdateCache =
+    "llama::update_cache(Tensor value, Tensor(a!) cache, SymInt start_pos) -> Tensor(a!)";
+constexpr std::string_view kGreater = "aten::gt.Scalar(Tensor self, Scalar other) -> Tensor";
+constexpr std::string_view kWhere = "aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor";
+
+class StateKeeper {
+ public:
+  StateKeeper(DecoderCall& call, bool use_custom_op) : call_(call), use_custom_op_(use_custom_op) {}
+
+  Status keep(const CacheState& state) {
+    auto input = std::ranges::find(call_.component.inputs, state.input, &InputSpec::name);
+    if (input == call_.component.inputs.end() || !input->value.is_valid()) return missing(state.input);
+    ValueId value = input->value;
+    auto output = std::ranges::find(call_.component.outputs, state.output, &OutputSpec::name);
+    if (output == call_.component.outputs.end()) return missing(state.output);
+    auto output_index = static_cast<size_t>(output - call_.component.outputs.begin());
+    const TensorType type = call_.emit.type(value);
+    std::optional<size_t> growing;
+    for (size_t i = 0; i < type.shape.size(); ++i) {
+      if (type.shape[i].as_integer()) continue;
+      if (growing || type.shape[i] != call_.past())
+        return fail(ErrorCode::kUnsupportedFeature, format("{} varies in a way that is not known", state.input));
+      growing = i;
+    }
+    if (growing) {
+      ARGOSY_TRY_STATUS(keep_growing(state, value, type, *growing));
+      drop_output(output_index);
+    } else {
+      ARGOSY_TRY_STATUS(keep_whole(state, value, type, output_index));
+    }
+    call_.rewriter.erase_input(value);
+    std::erase_if(call_.component.inputs, [&](const InputSpec& spec) { return spec.name == state.input; });
+    return {};
+  }
+
+  std::map<uint32_t, CachedKeys> take() { return std::move(keys_); }
+
+ private:
+  static Status missing(const std::string& name) {
+    return fail(ErrorCode::kCorruptFile, format("the capture's cache has {}, which the component lacks", name));
+  }
+
+  void drop_output(size_t index) {
+    std::vector<Argument> outputs(call_.graph().outputs().begin(), call_.graph().outputs().end());
+    outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(index));
+    call_.rewriter.set_outputs(std::move(outputs));
+    call_.component.outputs.erase(call_.component.outputs.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+
+  Result<ValueId> add_buffer(const std::string& name, DType dtype, const std::vector<SymExpr>& shape) {
+    Weight weight;
+    weight.name = "cache." + name;
+    while (call_.program.find_weight(weight.name)) weight.name += "_";
+    weight.kind = WeightKind::kBuffer;
+    weight.dtype = dtype;
+    for (SymExpr size : shape) weight.shape.push_back(*size.as_integer());
+    ARGOSY_TRY(weight.source, shape_only(dtype, weight.shape, weight.name));
+    WeightId id{static_cast<uint32_t>(call_.program.weights.size())};
+    buffer_name_ = weight.name;
+    call_.program.weights.push_back(std::move(weight));
+    return call_.rewriter.add_weight({"cache_" + name, TensorType{dtype, shape, {}}}, id);
+  }
+
+  Status keep_growing(const CacheState& state, ValueId value, const TensorType& type, size_t dim) {
+    bool has_heads_last = use_custom_op_ && type.shape.size() == 4 && dim == 2;
+    TensorType full{type.dtype, type.shape, {}};
+    full.shape[dim] = call_.integer(call_.largest);
+    if (has_heads_last) std::swap(full.shape[1], full.shape[2]);
+    NodeId join;
+    for (const Use& use : call_.graph()[value].uses) {
+      if (!use.node.is_valid() || !is_join(call_.graph()[use.node], value, dim)) continue;
+      join = use.node;
+      break;
+    }
+    if (!join.is_valid()) {
+      return fail(ErrorCode::kUnsupportedFeature, format("{} does not grow by the tokens of a call", state.input),
+                  "please report the model; export it without a task, or for another engine");
+    }
+    ARGOSY_TRY(ValueId buffer, add_buffer(state.input, full.dtype, full.shape));
+    call_.before(join);
+    ValueId added = std::get<ValueList>(call_.graph()[join].arguments[0].variant())[1];
+    ValueId written;
+    if (has_heads_last) {
+      ARGOSY_TRY(ValueId swapped, call_.swap_middle(added));
+      ARGOSY_TRY(written,
+                 call_.emit(kUpdateCache, {{"value", swapped}, {"cache", buffer}, {"start_pos", call_.start}}, full));
+    } else {
+      ValueList indices(dim);
+      indices.push_back(call_.positions);
+      ARGOSY_TRY(written, call_.emit(kIndexPut, {{"self", buffer}, {"indices", indices}, {"values", added}}, full));
+    }
+    ARGOSY_TRY(ValueId all, read(written, full, has_heads_last, dim, call_.end, call_.total));
+    keys_[all.index] = {written, has_heads_last};
+    ValueId joined = call_.graph()[join].outputs[0];
+    call_.rewriter.replace_uses(joined, all);
+    call_.rewriter.erase(join);
+    // Everything else that looks at what was there before sees it in the cache, where the call changes nothing of it.
+    if (!call_.graph()[value].uses.empty()) {
+      Use first = call_.graph()[value].uses.front();
+      for (const Use& use : call_.graph()[value].uses) {
+        if (!use.node.is_valid()) return missing(state.output);
+        if (call_.graph().comes_before(use.node, first.node)) first = use;
+      }
+      call_.before(first.node);
+      bool is_after = call_.graph().comes_before(call_.graph()[all].producer, first.node);
+      ARGOSY_TRY(ValueId before,
+                 read(is_after ? written : buffer, full, has_heads_last, dim, call_.start, call_.past()));
+      call_.rewriter.replace_uses(value, before);
+    }
+    return {};
+  }
+
+  bool is_join(const Node& node, ValueId value, size_t dim) const {
+    if (call_.program.schemas[node.op].name != "aten.cat.default") return false;
+    const auto& tensors = std::get<ValueList>(node.arguments[0].variant());
+    const auto* joined = node.arguments[1].get_if<int64_t>();
+    size_t rank = call_.graph()[value].tensor()->shape.size();
+    if (tensors.size() != 2 || tensors[0] != value || joined == nullptr || wrap_dim(*joined, rank) != dim) return false;
+    return call_.graph()[tensors[1]].tensor()->shape[dim] == call_.sequence;
+  }
+
+  Result<ValueId> read(ValueId cache, const TensorType& full, bool has_heads_last, size_t dim, ValueId end,
+                       SymExpr size) {
+    TensorType type = full;
+    size_t cut = has_heads_last ? 1 : dim;
+    type.shape[cut] = size;
+    ARGOSY_TRY(
+        ValueId part,
+        call_.emit(aten::kSlice,
+                   {{"self", cache}, {"dim", static_cast<int64_t>(cut)}, {"start", int64_t{0}}, {"end", end}}, type));
+    return has_heads_last ? call_.swap_middle(part) : Result<ValueId>(part);
+  }
+
+  Status keep_whole(const CacheState& state, ValueId value, const TensorType& type, size_t output_index) {
+    ARGOSY_TRY(ValueId buffer, add_buffer(state.input, type.dtype, type.shape));
+    if (!has_begun_.is_valid()) {
+      ARGOSY_TRY(ValueId first,
+                 call_.top(aten::kSlice, {{"self", call_.positions}, {"start", int64_t{0}}, {"end", int64_t{1}}},
+                           TensorType{DType::kI64, {call_.integer(1)}, {}}));
+      ARGOSY_TRY(has_begun_, call_.top(kGreater, {{"self", first}, {"other", int64_t{0}}},
+                                       TensorType{DType::kBool, {call_.integer(1)}, {}}));
+    }
+    ARGOSY_TRY(ValueId before, call_.top(kWhere, {{"condition", has_begun_}, {"self", buffer}, {"other", 0.0}},
+                                         TensorType{type.dtype, type.shape, {}}));
+    call_.rewriter.replace_uses(value, before);
+    call_.component.outputs[output_index] = {OutputKind::kBufferMutation, "", buffer_name_};
+    return {};
+  }
+
+  DecoderCall& call_;
+  bool use_custom_op_;
+  ValueId has_begun_;  // [1], whether there are tokens before the call
+  std::string buffer_name_;
+  std::map<uint32_t, CachedKeys> keys_;
+};
+
+}  // namespace
+
+Result<std::vector<CacheState>> read_cache_states(const Component& component) {
+  std::vector<CacheState> states;
+  auto attribute = component.attributes.find("capture.cache");
+  if (attribute == component.attributes.end()) return states;
+  ARGOSY_TRY(JsonDocument document, JsonDocument::parse(attribute->second, "capture.cache"));
+  JsonView list = document.root().find("states");
+  if (!list.is_array()) return fail(ErrorCode::kCorruptFile, "capture.cache of the capture has no list of states");
+  for (JsonView item : list.items()) {
+    auto input = item.find("input").as_string(), output = item.find("output").as_string();
+    if (!input) return fail(ErrorCode::kCorruptFile, "a state of capture.cache has no input");
+    if (!output) continue;  // it stays as it is
+    states.push_back({std::string(*input), std::string(*output)});
+  }
+  return states;
+}
+
+Result<std::map<uint32_t, CachedKeys>> keep_states(DecoderCall& call, const std::vector<CacheState>& states,
+                                                   bool use_custom_op) {
+  StateKeeper keeper(call, use_custom_op);
+  for (const CacheState& state : states) ARGOSY_TRY_STATUS(keeper.keep(state));
+  return keeper.take();
+}
+
+}  // namespace argosy::executorch

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/executorch/generation/decoder_call.h"
+
+namespace argosy::executorch {
+
+/// A tensor that a component is given and gives back changed, as the attribute capture.cache has it.
+struct CacheState {
+  std::string input, output;  // names of an input and of an output of the component
+};
+/// Those that change. None if the component has no cache. An attribute that is not understood is an error.
+Result<std::vector<CacheState>> read_cache_states(const Component& component);
+
+/// The keys or values of a layer, kept by the program.
+struct CachedKeys {
+  ValueId cache;                // after the call's have been written
+  bool has_heads_last = false;  // [1, largest, heads, size]; else [1, heads, largest, size]
+};
+
+/// Makes buffers of the program of all states of a decoder: what grows with the tokens has room for `largest` of them,
+/// and is written at the positions of the call; anything else is written as a whole, and is zero for a call that begins
+/// at position 0. Their inputs and outputs go. A state that grows otherwise than by adding the call's tokens at its end
+/// is an error.
+/// Returns, by value that reads all `total` of a layer's, where they are kept.
+Result<std::map<uint32_t, CachedKeys>> keep_states(DecoderCall& call, const std::vector<CacheState>& states,
+                                                   bool use_custom_op);
+
+}  // namespace argosy::executorch

@@ -1,0 +1,358 @@
+#include "backends/executorch/generation/decoder.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "backends/executorch/generation/attention.h"
+#include "backends/executorch/generation/caches.h"
+#include "backends/executorch/generation/decoder_call.h"
+#include "backends/executorch/generation/specialise.h"
+#include "base/text.h"
+#include "passes/aten_schemas.h"
+#include "passes/match.h"
+
+namespace argosy::executorch {
+namespace {
+
+constexpr std::string_view kTokenInputs[] = {"input_ids", "decoder_input_ids", "inputs_embeds"};
+constexpr std::string_view kEncoderStates = "encoder_hidden_states";
+
+std::set<std::string> symbols_of(const TensorType& type) {
+  std::set<std::string> names;
+  for (SymExpr size : type.shape) {
+    if (size.kind() == SymKind::kSymbol) names.emplace(size.symbol_name());
+  }
+  return names;
+}
+
+class DecoderBinder {
+ public:
+  DecoderBinder(Program& program, Component& component, const TaskOptions& options)
+      : program_(program), component_(component), options_(options) {}
+
+  Status bind() {
+    ARGOSY_TRY(std::vector<CacheState> states, read_cache_states(component_));
+    ARGOSY_TRY_STATUS(find_tokens());
+    ARGOSY_TRY_STATUS(fix_sizes(states));
+    DecoderCall call(program_, component_, tokens_, sequence_, total_, options_.max_seq_len);
+    ARGOSY_TRY_STATUS(call.begin());
+    ARGOSY_TRY_STATUS(bind_inputs(call, states));
+    ARGOSY_TRY_STATUS(simplify_masks(call));
+    ARGOSY_TRY(auto keys, keep_states(call, states, options_.custom_kv_cache));
+    if (options_.custom_sdpa) {
+      ARGOSY_TRY([[maybe_unused]] int count, use_custom_attention(call, keys));
+    }
+    ARGOSY_TRY_STATUS(bind_logits(call));
+    order_inputs(call);
+    component_.dim_names = {};
+    if (sequence_.kind() == SymKind::kSymbol) component_.dim_names[std::string(sequence_.symbol_name())] = "sequence";
+    component_.dim_names[std::string(total_.symbol_name())] = "total_sequence";
+    if (encoder_.is_valid()) component_.dim_names[std::string(encoder_.symbol_name())] = "encoder_sequence";
+    return {};
+  }
+
+ private:
+  Status find_tokens() {
+    for (std::string_view name : kTokenInputs) {
+      const InputSpec* input = find_input(component_, name);
+      if (input == nullptr || !input->value.is_valid()) continue;
+      const TensorType* type = component_.entry()[input->value].tensor();
+      if (type == nullptr || type->shape.size() < 2) continue;
+      token_input_ = name;
+      tokens_ = input->value;
+      return {};
+    }
+    return fail(ErrorCode::kUnsupportedFeature, format("component {} is not given tokens", component_.name));
+  }
+
+  Status fix_sizes(const std::vector<CacheState>& states) {
+    SymContext& symbols = *component_.symbols;
+    const Graph& graph = component_.entry();
+    const TensorType tokens = *graph[tokens_].tensor();
+    std::map<std::string, SymExpr> replacements;
+    if (tokens.shape[1].kind() != SymKind::kSymbol)
+      return fail(ErrorCode::kUnsupportedFeature, "the capture fixed how many tokens a call has");
+    std::string batch(tokens.shape[0].symbol_name());
+    if (!batch.empty()) replacements[batch] = symbols.integer(1);
+    sequence_ = tokens.shape[1];
+    total_ = new_symbol("total");
+    if (!symbols.set_range(total_, {1, options_.max_seq_len})) return no_range();
+    std::string sequence_name(sequence_.symbol_name());
+    if (options_.dynamic_shapes) {
+      SymRange range = symbols.range(sequence_);
+      if (!symbols.set_range(sequence_, {std::max<int64_t>(range.min, 1), std::min(range.max, options_.max_seq_len)}))
+        return no_range();
+    } else {
+      sequence_ = replacements[sequence_name] = symbols.integer(1);
+    }
+    if (const InputSpec* hidden = find_input(component_, kEncoderStates);
+        hidden != nullptr && hidden->value.is_valid()) {
+      const TensorType* type = graph[hidden->value].tensor();
+      if (type != nullptr && type->shape.size() == 3 && type->shape[1].kind() == SymKind::kSymbol)
+        encoder_ = type->shape[1];
+    }
+    // Whatever else varies is how many tokens there were before, or are in all.
+    SymExpr past = symbols.sub(total_, sequence_);
+    for (const CacheState& state : states) {
+      const InputSpec* input = find_input(component_, state.input);
+      if (input == nullptr || !input->value.is_valid()) continue;
+      for (const std::string& name : symbols_of(*graph[input->value].tensor())) {
+        if (name != batch && name != sequence_name) replacements.emplace(name, past);
+      }
+    }
+    for (const InputSpec& input : component_.inputs) {
+      if (!input.value.is_valid() || graph[input.value].tensor() == nullptr) continue;
+      for (const std::string& name : symbols_of(*graph[input.value].tensor())) {
+        if (name != batch && name != sequence_name && (!encoder_.is_valid() || name != encoder_.symbol_name()))
+          replacements.emplace(name, total_);
+      }
+    }
+    substitute_symbols(component_, replacements);
+    return {};
+  }
+
+  Status no_range() const {
+    return fail(ErrorCode::kInvalidInput, format("{} tokens are too few for this model", options_.max_seq_len),
+                "give --max_seq_len a larger number");
+  }
+
+  SymExpr new_symbol(std::string name) {
+    auto is_taken = [&] {
+      return std::ranges::any_of(component_.symbols->symbols(),
+                                 [&](SymExpr symbol) { return symbol.symbol_name() == name; });
+    };
+    while (is_taken()) name += "_";
+    return component_.symbols->symbol(name, {.is_integer = true, .is_positive = true});
+  }
+
+  /// Sizes of inputs that go are numbers of the call.
+  Status replace_sizes(DecoderCall& call, ValueId input) {
+    const std::vector<Use> uses = call.graph()[input].uses;
+    for (const Use& use : uses) {
+      if (!use.node.is_valid()) continue;
+      const Node& node = call.graph()[use.node];
+      if (program_.schemas[node.op].name != "aten.sym_size.int") continue;
+      SymExpr size = call.graph()[node.outputs[0]].number()->expression;
+      ValueId number = size == call.past()     ? call.start
+                       : size == call.total    ? call.end
+                       : size == call.sequence ? call.length
+                                               : ValueId{};
+      if (number.is_valid()) call.rewriter.replace_uses(node.outputs[0], number);
+      if (call.graph()[node.outputs[0]].uses.empty()) call.rewriter.erase(use.node);
+    }
+    return {};
+  }
+
+  Status bind_inputs(DecoderCall& call, const std::vector<CacheState>& states) {
+    std::vector<std::string> names;
+    for (const InputSpec& input : component_.inputs) names.push_back(input.name);
+    for (const std::string& name : names) {
+      const InputSpec input = *find_input(component_, name);
+      if (!input.value.is_valid()) {
+        erase_spec(name);
+        continue;
+      }
+      if (input.value == tokens_ || name == kEncoderStates) continue;
+      ARGOSY_TRY_STATUS(replace_sizes(call, input.value));
+      if (std::ranges::find(states, name, &CacheState::input) != states.end()) continue;
+      ARGOSY_TRY_STATUS(bind_input(call, name, input.value));
+      call.rewriter.erase_input(input.value);
+      erase_spec(name);
+    }
+    return {};
+  }
+
+  void erase_spec(const std::string& name) {
+    std::erase_if(component_.inputs, [&](const InputSpec& spec) { return spec.name == name; });
+  }
+
+  Status bind_input(DecoderCall& call, const std::string& name, ValueId value) {
+    if (call.graph()[value].uses.empty()) return {};
+    const TensorType* found = call.graph()[value].tensor();
+    if (found == nullptr || !is_integer(found->dtype)) return cannot_bind(name);
+    const TensorType type{found->dtype, found->shape, {}};
+    ValueId bound;
+    if (name == "position_ids") {
+      ARGOSY_TRY(bound, positions_as(call, type));
+    } else if (name == "cache_position") {
+      bound = call.positions;
+    } else if (name == "attention_mask" || name == "decoder_attention_mask" || name == "encoder_attention_mask") {
+      ARGOSY_TRY(bound, filled(call, type, 1));
+    } else if (name == "token_type_ids") {
+      ARGOSY_TRY(bound, filled(call, type, 0));
+    } else {
+      return cannot_bind(name);
+    }
+    if (call.emit.type(bound).dtype != type.dtype) {
+      ARGOSY_TRY(bound, call.top(aten::kTo, {{"self", bound}, {"dtype", type.dtype}}, type));
+    }
+    call.rewriter.replace_uses(value, bound);
+    return {};
+  }
+
+  static bool is_integer(DType dtype) { return dtype == DType::kI64 || dtype == DType::kI32 || dtype == DType::kBool; }
+
+  Status cannot_bind(const std::string& name) const {
+    return fail(ErrorCode::kUnsupportedFeature,
+                format("the model's {} is given {}, which runners do not pass", component_.name, name),
+                "export it without a task; callers then pass everything that it is given");
+  }
+
+  Result<ValueId> positions_as(DecoderCall& call, const TensorType& type) {
+    ValueId positions = call.positions;
+    if (type.shape.back() != call.sequence) return fail(cannot_bind("position_ids").error());
+    TensorType current = call.emit.type(positions);
+    for (size_t rank = 2; rank <= type.shape.size(); ++rank) {
+      current.shape.insert(current.shape.begin(), call.integer(1));
+      ARGOSY_TRY(positions, call.top(aten::kUnsqueeze, {{"self", positions}, {"dim", int64_t{0}}}, current));
+    }
+    if (current.shape == type.shape) return positions;
+    ARGOSY_TRY(IntList sizes, sizes_at_top(call, type));
+    return call.top(aten::kExpand, {{"self", positions}, {"size", sizes}}, TensorType{current.dtype, type.shape, {}});
+  }
+
+  Result<ValueId> filled(DecoderCall& call, const TensorType& type, int64_t value) {
+    ARGOSY_TRY(IntList sizes, sizes_at_top(call, type));
+    return call.top(aten::kFull, {{"size", sizes}, {"fill_value", value}, {"dtype", type.dtype}}, type);
+  }
+
+  Result<IntList> sizes_at_top(DecoderCall& call, const TensorType& type) {
+    IntList sizes;
+    for (SymExpr size : type.shape) {
+      if (auto number = size.as_integer()) {
+        sizes.emplace_back(*number);
+      } else if (size == call.total) {
+        sizes.emplace_back(call.end);
+      } else if (size == call.sequence) {
+        sizes.emplace_back(call.length);
+      } else if (size == call.past()) {
+        sizes.emplace_back(call.start);
+      } else if (encoder_.is_valid() && size == encoder_) {
+        const InputSpec* hidden = find_input(component_, kEncoderStates);
+        ARGOSY_TRY(ValueId computed,
+                   call.top("aten::sym_size.int(Tensor self, int dim) -> SymInt",
+                            {{"self", hidden->value}, {"dim", int64_t{1}}}, SymType{SymType::Kind::kInt, encoder_}));
+        sizes.emplace_back(computed);
+      } else {
+        return fail(ErrorCode::kUnsupportedFeature, "a mask has a size that is not known from the tokens");
+      }
+    }
+    return sizes;
+  }
+
+  /// Samplers look at the last token alone: what computes logits is given that one only.
+  Status bind_logits(DecoderCall& call) {
+    std::vector<std::string> names = {"logits"};
+    ARGOSY_TRY_STATUS(keep_outputs(component_, names));
+    if (options_.all_logits || !options_.dynamic_shapes) return {};
+    const ValueId* logits = call.graph().outputs().back().get_if<ValueId>();
+    for (size_t i = 0; i < component_.outputs.size(); ++i) {
+      if (component_.outputs[i].name == "logits") logits = call.graph().outputs()[i].get_if<ValueId>();
+    }
+    if (logits == nullptr || call.emit.type(*logits).shape.size() != 3 ||
+        call.emit.type(*logits).shape[1] != call.sequence) {
+      return {};
+    }
+    std::vector<ValueId> changed;
+    ValueId value = *logits;
+    while (const Node* node = per_token_node(call, value)) {
+      changed.push_back(value);
+      value = std::get<ValueId>(node->arguments[0].variant());
+      if (program_.schemas[node->op].name == "aten.linear.default") break;
+    }
+    TensorType type{call.emit.type(value).dtype, call.emit.type(value).shape, {}};
+    type.shape[1] = call.integer(1);
+    std::vector<Emitter::Named> last = {
+        {"self", value}, {"dim", int64_t{1}}, {"start", int64_t{-1}}, {"end", std::numeric_limits<int64_t>::max()}};
+    if (changed.empty()) {
+      call.rewriter.insert_at_end();
+      ARGOSY_TRY(ValueId cut, call.emit(aten::kSlice, std::move(last), std::move(type)));
+      for (uint32_t i = 0; i < component_.outputs.size(); ++i) {
+        if (component_.outputs[i].name == "logits") call.rewriter.set_output(i, cut);
+      }
+      return {};
+    }
+    NodeId first = call.graph()[changed.back()].producer;
+    call.before(first);
+    ARGOSY_TRY(ValueId cut, call.emit(aten::kSlice, std::move(last), std::move(type)));
+    call.rewriter.set_argument(first, 0, cut);
+    for (ValueId one : changed) {
+      TensorType shorter{call.emit.type(one).dtype, call.emit.type(one).shape, {}};
+      shorter.shape[1] = call.integer(1);
+      call.rewriter.set_type(one, std::move(shorter));
+    }
+    return {};
+  }
+
+  /// The node of a value that nothing else reads, if it computes each token of its first operand by itself.
+  const Node* per_token_node(DecoderCall& call, ValueId value) const {
+    const argosy::Value& info = call.graph()[value];
+    if (!info.producer.is_valid() || info.uses.size() != 1) return nullptr;
+    const Node& node = call.graph()[info.producer];
+    std::string_view op = program_.schemas[node.op].name;
+    constexpr std::string_view kOps[] = {"aten.linear.default", "aten.mul.Scalar", "aten.div.Scalar",
+                                         "aten.tanh.default",   "aten.add.Scalar", "aten.to.dtype",
+                                         "aten.mul.Tensor",     "aten.div.Tensor"};
+    if (node.outputs.size() != 1 || std::ranges::find(kOps, op) == std::end(kOps)) return nullptr;
+    const ValueId* self = node.arguments[0].get_if<ValueId>();
+    if (self == nullptr) return nullptr;
+    const TensorType& type = call.emit.type(*self);
+    if (type.shape.size() != 3 || type.shape[1] != call.sequence) return nullptr;
+    if (op == "aten.mul.Tensor" || op == "aten.div.Tensor") {
+      const ValueId* other = node.arguments[1].get_if<ValueId>();
+      if (other == nullptr || !call.emit.type(*other).shape.empty()) return nullptr;
+    }
+    return &node;
+  }
+
+  void order_inputs(DecoderCall& call) {
+    std::vector<InputSpec> inputs;
+    for (std::string_view name : {token_input_, kEncoderStates}) {
+      if (const InputSpec* input = find_input(component_, name)) inputs.push_back(*input);
+    }
+    inputs.push_back({std::string(DecoderCall::kPositions), call.positions, {}});
+    component_.inputs = std::move(inputs);
+  }
+
+  Program& program_;
+  Component& component_;
+  const TaskOptions& options_;
+  std::string_view token_input_;
+  ValueId tokens_;
+  SymExpr sequence_, total_, encoder_;
+};
+
+}  // namespace
+
+const InputSpec* find_input(const Component& component, std::string_view name) {
+  auto found = std::ranges::find(component.inputs, name, &InputSpec::name);
+  return found == component.inputs.end() ? nullptr : &*found;
+}
+
+Status keep_outputs(Component& component, const std::vector<std::string>& names) {
+  std::vector<OutputSpec> specs;
+  std::vector<Argument> outputs;
+  const Graph& graph = component.entry();
+  for (const std::string& name : names) {
+    auto found = std::ranges::find(component.outputs, name, &OutputSpec::name);
+    if (found == component.outputs.end())
+      return fail(ErrorCode::kUnsupportedFeature, format("component {} has no output {}", component.name, name));
+    specs.push_back(*found);
+    outputs.push_back(graph.outputs()[static_cast<size_t>(found - component.outputs.begin())]);
+  }
+  for (size_t i = 0; i < component.outputs.size(); ++i) {
+    if (component.outputs[i].kind == OutputKind::kUser) continue;
+    specs.push_back(component.outputs[i]);
+    outputs.push_back(graph.outputs()[i]);
+  }
+  Rewriter(component.graphs.front()).set_outputs(std::move(outputs));
+  component.outputs = std::move(specs);
+  return {};
+}
+
+Status bind_decoder(Program& program, Component& component, const TaskOptions& options) {
+  return DecoderBinder(program, component, options).bind();
+}
+
+}  // namespace argosy::executorch

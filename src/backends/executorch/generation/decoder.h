@@ -1,0 +1,21 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "backends/executorch/generation/task.h"
+#include "base/result.h"
+#include "ir/program.h"
+
+namespace argosy::executorch {
+
+/// Makes the component a method of a decoder, as bind_task() says. Cross states of a model that also reads
+/// are inputs no longer (see cross_states.h).
+Status bind_decoder(Program& program, Component& component, const TaskOptions& options);
+
+/// Where an input of that name is; null if there is none.
+const InputSpec* find_input(const Component& component, std::string_view name);
+/// Only the user outputs of these names stay, in this order.
+Status keep_outputs(Component& component, const std::vector<std::string>& names);
+
+}  // namespace argosy::executorch

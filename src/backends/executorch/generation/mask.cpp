@@ -1,0 +1,212 @@
+#include "backends/executorch/generation/mask.h"
+
+#include <algorithm>
+
+namespace argosy::executorch {
+namespace {
+
+/// Numbers that masks add to what must not be seen are at most this.
+constexpr double kVerySmall = -1e4;
+
+const ValueId* value_of(const Node& node, size_t argument) { return node.arguments[argument].get_if<ValueId>(); }
+
+/// Dims are aligned at the end, as broadcasting does.
+LinearElements sum(SymContext& symbols, const LinearElements& a, const LinearElements& b, int64_t sign) {
+  LinearElements result;
+  size_t rank = std::max(a.coefficients.size(), b.coefficients.size());
+  result.coefficients.assign(rank, 0);
+  for (size_t i = 0; i < a.coefficients.size(); ++i)
+    result.coefficients[rank - a.coefficients.size() + i] += a.coefficients[i];
+  for (size_t i = 0; i < b.coefficients.size(); ++i)
+    result.coefficients[rank - b.coefficients.size() + i] += sign * b.coefficients[i];
+  result.constant = symbols.add(a.constant, symbols.mul(symbols.integer(sign), b.constant));
+  return result;
+}
+
+bool is_constant(const LinearElements& elements) {
+  return std::ranges::all_of(elements.coefficients, [](int64_t c) { return c == 0; });
+}
+
+std::optional<double> real_of(const Argument& argument) {
+  if (const auto* real = argument.get_if<double>()) return *real;
+  if (const auto* number = argument.get_if<int64_t>()) return static_cast<double>(*number);
+  return std::nullopt;
+}
+
+}  // namespace
+
+MaskReader::MaskReader(const Program& program, const Component& component, SymExpr sequence, SymExpr total,
+                       int64_t largest, ValueId positions)
+    : program_(program),
+      graph_(component.entry()),
+      symbols_(*component.symbols),
+      sequence_(sequence),
+      total_(total),
+      largest_(largest),
+      positions_(positions) {
+  known_[positions_.index].elements = LinearElements{{1}, symbols_.sub(total_, sequence_)};
+  for (NodeId id : graph_.nodes()) {
+    const Node& node = graph_[id];
+    if (node.outputs.size() != 1 || graph_[node.outputs[0]].tensor() == nullptr) continue;
+    Known found = read_node(node, *graph_[node.outputs[0]].tensor());
+    if (found.elements || found.allowed) known_[node.outputs[0].index] = std::move(found);
+  }
+}
+
+std::optional<LinearElements> MaskReader::elements_of(const Argument& argument) const {
+  if (const auto* number = argument.get_if<int64_t>()) return LinearElements{{}, symbols_.integer(*number)};
+  const ValueId* id = argument.get_if<ValueId>();
+  if (id == nullptr) return std::nullopt;
+  if (const SymType* number = graph_[*id].number()) {
+    if (number->kind != SymType::Kind::kInt || !number->expression.is_valid()) return std::nullopt;
+    return LinearElements{{}, number->expression};
+  }
+  return known(*id).elements;
+}
+
+const MaskReader::Known& MaskReader::known(ValueId value) const {
+  static const Known kNothing;
+  auto found = known_.find(value.index);
+  return found == known_.end() ? kNothing : found->second;
+}
+
+MaskReader::Known MaskReader::read_comparison(const Node& node, std::string_view op) const {
+  auto a = elements_of(node.arguments[0]), b = elements_of(node.arguments[1]);
+  if (!a || !b) return {};
+  bool is_less = op == "le" || op == "lt";
+  LinearElements difference = is_less ? sum(symbols_, *b, *a, -1) : sum(symbols_, *a, *b, -1);
+  if (op == "lt" || op == "gt") difference.constant = symbols_.sub(difference.constant, symbols_.integer(1));
+  Known result;
+  result.allowed = std::vector<Atom>{{std::move(difference)}};
+  return result;
+}
+
+MaskReader::Known MaskReader::read_node(const Node& node, const TensorType& type) const {
+  std::string_view name = program_.schemas[node.op].name;
+  Known result;
+  auto self = [&]() -> const Known& { return known(*value_of(node, 0)); };
+  bool has_self =
+      !node.arguments.empty() && value_of(node, 0) != nullptr && graph_[*value_of(node, 0)].tensor() != nullptr;
+  if (name == "aten.arange.start_step") {
+    auto start = elements_of(node.arguments[0]);
+    const auto* step = node.arguments[2].get_if<int64_t>();
+    if (start && step != nullptr) result.elements = LinearElements{{*step}, start->constant};
+  } else if (name == "aten.full.default") {
+    auto fill = real_of(node.arguments[1]);
+    if (const auto* flag = node.arguments[1].get_if<bool>()) fill = *flag ? 1 : 0;
+    if (!fill) return result;
+    if (type.dtype == DType::kBool && *fill != 0) result.allowed = std::vector<Atom>{};
+    if (type.dtype != DType::kBool && *fill == static_cast<double>(static_cast<int64_t>(*fill))) {
+      result.elements =
+          LinearElements{std::vector<int64_t>(type.shape.size(), 0), symbols_.integer(static_cast<int64_t>(*fill))};
+    }
+  } else if (!has_self) {
+    return result;
+  } else if (name == "aten.to.dtype") {
+    result = self();
+    if (type.dtype == DType::kBool && result.elements) {
+      std::optional<int64_t> number =
+          is_constant(*result.elements) ? result.elements->constant.as_integer() : std::nullopt;
+      result = {};
+      if (number && *number != 0) result.allowed = std::vector<Atom>{};
+    } else if (type.dtype != DType::kBool && type.dtype != DType::kI64 && type.dtype != DType::kI32) {
+      result = {};
+    }
+  } else if (name == "aten.unsqueeze.default") {
+    result = self();
+    const auto* dim = node.arguments[1].get_if<int64_t>();
+    if (dim == nullptr) return {};
+    size_t rank = graph_[*value_of(node, 0)].tensor()->shape.size();
+    size_t place = static_cast<size_t>(*dim < 0 ? *dim + static_cast<int64_t>(rank) + 1 : *dim);
+    auto insert = [&](LinearElements& elements) {
+      elements.coefficients.insert(elements.coefficients.begin(), rank - elements.coefficients.size(), 0);
+      elements.coefficients.insert(elements.coefficients.begin() + static_cast<std::ptrdiff_t>(place), 0);
+    };
+    if (place > rank) return {};
+    if (result.elements) insert(*result.elements);
+    if (result.allowed) {
+      for (Atom& atom : *result.allowed) insert(atom.elements);
+    }
+  } else if (name == "aten.expand.default" || name == "aten.alias.default" || name == "aten.clone.default") {
+    result = self();
+  } else if (name == "aten.index.Tensor" || name == "aten.slice.Tensor" || name == "aten.reshape.default") {
+    // Of equal elements it does not matter which ones are taken.
+    if (self().allowed && self().allowed->empty()) result.allowed = std::vector<Atom>{};
+    if (self().elements && is_constant(*self().elements))
+      result.elements = LinearElements{{}, self().elements->constant};
+  } else if (name == "aten.add.Scalar" || name == "aten.add.Tensor" || name == "aten.sub.Scalar" ||
+             name == "aten.sub.Tensor") {
+    auto a = elements_of(node.arguments[0]), b = elements_of(node.arguments[1]);
+    const auto* alpha = node.arguments[2].get_if<int64_t>();
+    if (a && b && alpha != nullptr && *alpha == 1) result.elements = sum(symbols_, *a, *b, name[5] == 'a' ? 1 : -1);
+  } else if (name.starts_with("aten.le.") || name.starts_with("aten.lt.") || name.starts_with("aten.ge.") ||
+             name.starts_with("aten.gt.")) {
+    result = read_comparison(node, name.substr(5, 2));
+  } else if (name == "aten.bitwise_and.Tensor" || name == "aten.logical_and.default") {
+    const ValueId* other = value_of(node, 1);
+    if (type.dtype != DType::kBool || other == nullptr) return result;
+    const Known& second = known(*other);
+    if (!self().allowed || !second.allowed) return result;
+    result.allowed = self().allowed;
+    // Dims are aligned at the end, so that conditions of tensors of different rank mean the same ones.
+    result.allowed->insert(result.allowed->end(), second.allowed->begin(), second.allowed->end());
+  } else if (name == "aten.where.ScalarOther") {
+    const ValueId* values = value_of(node, 1);
+    auto other = real_of(node.arguments[2]);
+    if (values == nullptr || !other || *other > kVerySmall || !self().allowed) return result;
+    const auto& zeros = known(*values).elements;
+    if (zeros && is_constant(*zeros) && zeros->constant.as_integer() == std::optional<int64_t>(0))
+      result.allowed = self().allowed;
+  }
+  return result;
+}
+
+std::optional<PositionCondition> MaskReader::condition(const LinearElements& elements, const TensorType& mask) const {
+  const std::vector<int64_t>& coefficients = elements.coefficients;
+  PositionCondition result;
+  size_t rank = coefficients.size();
+  for (size_t i = 0; i + 2 < rank; ++i) {
+    if (coefficients[i] != 0) return std::nullopt;
+  }
+  result.key = rank >= 1 ? coefficients[rank - 1] : 0;
+  result.token = rank >= 2 ? coefficients[rank - 2] : 0;
+  if (result.key != 0 && mask.shape.back() != total_) return std::nullopt;
+  if (result.token != 0 && (mask.shape.size() < 2 || mask.shape[mask.shape.size() - 2] != sequence_))
+    return std::nullopt;
+  // Token i is at past + i.
+  SymExpr past = symbols_.sub(total_, sequence_);
+  SymExpr rest = symbols_.sub(elements.constant, symbols_.mul(symbols_.integer(result.token), past));
+  auto offset = rest.as_integer();
+  if (!offset) return std::nullopt;
+  result.offset = *offset;
+  return result;
+}
+
+bool MaskReader::always_holds(const PositionCondition& condition) const {
+  if (std::max(std::abs(condition.key), std::abs(condition.token)) > 1) return false;
+  int64_t least = condition.offset;
+  if (condition.key < 0) least += condition.key * (largest_ - 1);
+  if (condition.token < 0) least += condition.token * (largest_ - 1);
+  return least >= 0;
+}
+
+std::optional<MaskConditions> MaskReader::read(ValueId mask) const {
+  const TensorType* type = graph_[mask].tensor();
+  if (type == nullptr || type->shape.size() < 2) return std::nullopt;
+  for (size_t i = 0; i + 2 < type->shape.size(); ++i) {
+    if (type->shape[i].as_integer() != std::optional<int64_t>(1)) return std::nullopt;
+  }
+  const Known& found = known(mask);
+  if (!found.allowed) return std::nullopt;
+  MaskConditions result;
+  for (const Atom& atom : *found.allowed) {
+    auto one = condition(atom.elements, *type);
+    if (!one) return std::nullopt;
+    if (!always_holds(*one)) result.push_back(*one);
+  }
+  std::ranges::sort(result);
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
+}  // namespace argosy::executorch
