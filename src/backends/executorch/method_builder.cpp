@@ -256,6 +256,8 @@ class MethodBuilder {
       scope.indices[result.index] = values_.add(std::move(tensor));
       return true;
     }
+    // Bounds of a product of sizes may be coarser than those of the sizes.
+    if (tensor_bytes(tensor) > tensor_bytes(from)) return false;
     bool is_input = std::ranges::find(method_.inputs, root) != method_.inputs.end();
     bool needs_call = tensor.is_dynamic || is_input;  // for its size, or for where the caller's bytes are
     std::vector<ValueIndex> sizes;
@@ -264,8 +266,6 @@ class MethodBuilder {
       if (!found) return false;
       sizes = *std::move(found);
     }
-    // Bounds of a product of sizes may be coarser than those of the sizes.
-    if (tensor_bytes(tensor) > tensor_bytes(from)) return false;
     tensor.alias_of = self;
     ValueIndex index = values_.add(std::move(tensor));
     scope.indices[result.index] = index;
