@@ -1,0 +1,122 @@
+#pragma once
+
+#include <xnnpack_generated.h>
+
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/executorch/data_table.h"
+#include "backends/executorch/document.h"
+#include "backends/executorch/xnnpack/op.h"
+
+namespace argosy::executorch {
+
+/// Index of a value of XNNPACK's graph.
+using XnnId = uint32_t;
+inline constexpr XnnId kNoXnn = 0xffffffff;
+
+// Bits of a node's flags.
+inline constexpr uint32_t kTransposeWeights = 1;  // a filter is [in, out]; of a product, the last two dims of b swapped
+inline constexpr uint32_t kAlignCorners = 8;
+inline constexpr uint32_t kKeepDims = 64;
+
+/// How the values of a constant are stored, if not as floats.
+struct QuantizedWeight {
+  fb_xnnpack::XNNDatatype datatype = fb_xnnpack::XNNDatatype::xnn_datatype_qcint8;
+  TensorSourcePtr values, scales;
+  int64_t group_size = 0;  // 0: a scale for each row
+  std::string name;
+};
+
+/// Writes one sub-graph in the form that XNNPACK's backend reads. Values of four dims may be there twice, as the graph
+/// has them (row-major N, C, H, W) and with channels last; whichever is asked for first decides what is copied.
+class XnnpackBuilder {
+ public:
+  XnnpackBuilder(const Program& program, const Component& component, const Graph& graph, DataTable& data);
+
+  /// Operands get their external ids. Results get theirs when they are defined.
+  Status begin();
+  Result<std::string> finish();
+
+  // ---- values of the graph ----
+  Result<XnnId> row_major(ValueId value);
+  /// Of a weight of less than four dims: as it is broadcast.
+  Result<XnnId> channels_last(ValueId value);
+  /// Whether there is only a form with channels last.
+  bool prefers_channels_last(ValueId value) const;
+  /// Defines a value that a node computes.
+  Result<XnnId> result(ValueId value);
+  Result<XnnId> result_channels_last(ValueId value);
+  /// A value that a node computes only when somebody asks for it.
+  void defer(ValueId value, NodeId node) { deferred_[value.index] = node; }
+  /// The node that computes it, if that has been put off and nobody asked.
+  NodeId deferred(ValueId value) const { return deferred_[value.index]; }
+
+  // ---- others ----
+  Result<std::vector<uint32_t>> dims(ValueId value) const;
+  XnnId temporary(DType dtype, std::span<const uint32_t> dims);
+  /// Bytes under a name; the same bytes of the same dims are one value.
+  Result<XnnId> constant(std::string_view name, TensorSourcePtr source, std::span<const uint32_t> dims);
+  /// A row of equal numbers.
+  Result<XnnId> filled(double value, DType dtype, std::span<const uint32_t> dims);
+  Result<XnnId> scalar(double value, DType dtype);
+  XnnId quantized_constant(const QuantizedWeight& weight, std::span<const uint32_t> dims);
+  /// The tensor as int8 with a scale for each row of its last dim, chosen at run time; once for all who ask.
+  Result<XnnId> quantized_rows(ValueId value);
+
+  // ---- nodes ----
+  using Kind = fb_xnnpack::XNodeUnion;
+  struct Clamp {
+    float min = -std::numeric_limits<float>::infinity(), max = std::numeric_limits<float>::infinity();
+  };
+  void unary(Kind kind, XnnId input, XnnId output, uint32_t flags = 0);
+  void clamp(XnnId input, XnnId output, Clamp range);
+  void binary(Kind kind, XnnId a, XnnId b, XnnId output, uint32_t flags = 0);
+  void fully_connected(XnnId input, XnnId filter, XnnId bias, XnnId output, uint32_t flags = 0);
+  void transpose(XnnId input, XnnId output, std::span<const uint32_t> permutation);
+  /// A size of 0 is inferred, once.
+  void reshape(XnnId input, XnnId output, std::span<const uint32_t> shape);
+  void slice(XnnId input, XnnId output, std::span<const uint32_t> offsets, std::span<const uint32_t> sizes);
+  void concatenate(std::span<const XnnId> inputs, XnnId output, uint32_t axis);
+  template <class T>
+  void node(Kind kind, flatbuffers::Offset<T> node) {
+    add_node(kind, node.Union(), 0);
+  }
+  flatbuffers::FlatBufferBuilder& buffer() { return buffer_; }
+
+  const Graph& graph() const { return graph_; }
+
+ private:
+  struct Placed {
+    XnnId row_major = kNoXnn, channels_last = kNoXnn;
+  };
+  flatbuffers::Offset<fb_xnnpack::XNNTensorValue> tensor_value(fb_xnnpack::XNNDatatype datatype,
+                                                               std::span<const uint32_t> dims, uint32_t constant,
+                                                               uint32_t external, uint32_t flags);
+  XnnId define(fb_xnnpack::XNNDatatype datatype, std::span<const uint32_t> dims, uint32_t constant = 0,
+               uint32_t external = kNoXnn, uint32_t flags = 0);
+  uint32_t constant_data(const std::string& key, uint64_t bytes);
+  void add_node(Kind kind, flatbuffers::Offset<void> node, flatbuffers::Offset<fb_xnnpack::OutputMinMax> range);
+  Result<XnnId> weight(ValueId value, bool is_channels_last);
+
+  const Program& program_;
+  const Component& component_;
+  const Graph& graph_;
+  DataTable& data_;
+  flatbuffers::FlatBufferBuilder buffer_;
+  std::vector<flatbuffers::Offset<fb_xnnpack::XNode>> nodes_;
+  std::vector<flatbuffers::Offset<fb_xnnpack::XValue>> values_;
+  std::vector<flatbuffers::Offset<fb_xnnpack::ConstantDataOffset>> constants_;
+  std::vector<uint32_t> input_ids_, output_ids_;
+  std::vector<Placed> placed_;          // by value
+  std::vector<uint32_t> external_;      // by value: the external id of a result
+  std::vector<NodeId> deferred_;        // by value
+  std::map<uint32_t, XnnId> quantized_rows_;
+  std::map<std::string, XnnId> known_;  // constants by key and dims
+  std::map<std::string, uint32_t> constant_index_;
+};
+
+}  // namespace argosy::executorch
