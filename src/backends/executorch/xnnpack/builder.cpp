@@ -89,9 +89,8 @@ Result<std::string> XnnpackBuilder::finish() {
 
 Result<std::vector<uint32_t>> XnnpackBuilder::dims(ValueId value) const {
   ARGOSY_TRY(std::vector<int32_t> sizes, largest_sizes(component_, *graph_[value].tensor()));
-  std::vector<uint32_t> result(sizes.begin(), sizes.end());
-  if (result.empty()) result.push_back(1);
-  return result;
+  if (sizes.empty()) return std::vector<uint32_t>(1, 1);
+  return std::vector<uint32_t>(sizes.begin(), sizes.end());
 }
 
 Result<XnnId> XnnpackBuilder::row_major(ValueId value) {
@@ -143,7 +142,9 @@ Result<XnnId> XnnpackBuilder::weight(ValueId value, bool is_channels_last) {
   TensorSourcePtr source = weight.source;
   std::vector<int64_t> shape(weight.shape.begin(), weight.shape.end());
   if (is_channels_last && shape.size() > 1) {
-    shape.insert(shape.begin(), 4 - shape.size(), 1);
+    std::vector<int64_t> wide(4, 1);
+    std::ranges::copy(shape, wide.end() - static_cast<ptrdiff_t>(shape.size()));
+    shape = std::move(wide);
     ARGOSY_TRY(source, reshaped(source, shape));
     ARGOSY_TRY(source, transposed(source, {kToChannelsLast.begin(), kToChannelsLast.end()}));
     shape = {shape[0], shape[2], shape[3], shape[1]};
@@ -152,8 +153,8 @@ Result<XnnId> XnnpackBuilder::weight(ValueId value, bool is_channels_last) {
     shape = {1, 1, shape.empty() ? 1 : shape[0], 1};
     ARGOSY_TRY(source, reshaped(source, shape));
   }
-  std::vector<uint32_t> sizes(shape.begin(), shape.end());
-  if (sizes.empty()) sizes.push_back(1);
+  std::vector<uint32_t> sizes(std::max<size_t>(shape.size(), 1), 1);
+  std::ranges::transform(shape, sizes.begin(), [](int64_t size) { return static_cast<uint32_t>(size); });
   return constant(weight.name, std::move(source), sizes);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -86,6 +87,7 @@ std::span<const XnnpackOp> xnnpack_elementwise();
 std::span<const XnnpackOp> xnnpack_products();
 std::span<const XnnpackOp> xnnpack_shapes();
 std::span<const XnnpackOp> xnnpack_norms();
+std::span<const XnnpackOp> xnnpack_convolutions();
 std::span<const XnnpackOp> xnnpack_images();
 
 /// For rows of ops that types alone decide about.
