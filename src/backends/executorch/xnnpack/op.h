@@ -89,6 +89,7 @@ std::span<const XnnpackOp> xnnpack_shapes();
 std::span<const XnnpackOp> xnnpack_norms();
 std::span<const XnnpackOp> xnnpack_convolutions();
 std::span<const XnnpackOp> xnnpack_images();
+std::span<const XnnpackOp> xnnpack_quantized();
 
 /// For rows of ops that types alone decide about.
 inline bool always(const NodeView&) { return true; }

@@ -1,0 +1,226 @@
+#include "backends/executorch/quantize.h"
+
+#include <map>
+
+#include "base/text.h"
+#include "ir/rewriter.h"
+#include "passes/emitter.h"
+#include "passes/rewrite_rules.h"
+#include "tensor/quantize_source.h"
+
+namespace argosy::executorch {
+namespace {
+
+constexpr std::string_view kEmbeddingByte =
+    "quantized_decomposed::embedding_byte(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int "
+    "weight_quant_min, int weight_quant_max, Tensor indices) -> Tensor";
+constexpr std::string_view kEmbeddingNibbles =
+    "quantized_decomposed::embedding_4bit(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int "
+    "weight_quant_min, int weight_quant_max, Tensor indices) -> Tensor";
+constexpr std::string_view kEmbeddingByteTyped =
+    "quantized_decomposed::embedding_byte.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int "
+    "weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor";
+constexpr std::string_view kEmbeddingNibblesTyped =
+    "quantized_decomposed::embedding_4bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int "
+    "weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor";
+
+// XNNPACK packs blocks of this many values, or of a multiple.
+constexpr int64_t kBlockUnit = 32;
+
+std::string_view name_of(LinearEncoding encoding) {
+  switch (encoding) {
+    case LinearEncoding::kFloat: return "float";
+    case LinearEncoding::k8da4w: return "8da4w";
+    case LinearEncoding::k8da8w: return "8da8w";
+    case LinearEncoding::k4w: return "4w";
+    case LinearEncoding::k8w: return "8w";
+  }
+  return "";
+}
+
+bool is_nibbles(LinearEncoding encoding) {
+  return encoding == LinearEncoding::k8da4w || encoding == LinearEncoding::k4w;
+}
+
+/// Values and scales in the program's table.
+struct Stored {
+  WeightId values, scales;
+};
+
+class Quantizer {
+ public:
+  Quantizer(Program& program, const LoweringOptions& options, Diagnostics& diagnostics)
+      : program_(program), options_(options), diagnostics_(diagnostics) {}
+
+  Status component(Component& component) {
+    bool is_encoder = component.name.find("encode") != std::string::npos ||
+                      component.name.find("vision") != std::string::npos ||
+                      component.name.find("audio") != std::string::npos;
+    const LinearQuantization& linear = is_encoder ? options_.encoder_linear : options_.linear;
+    for (Graph& graph : component.graphs) {
+      Rewriter rewriter(graph);
+      std::map<WeightId, ValueId> bound;
+      for (NodeId node : graph.nodes()) {
+        std::string_view op = program_.schemas[graph[node].op].name;
+        RuleContext context{program_, component, rewriter, node};
+        rewriter.insert_before(node);
+        if (op == "aten.linear.default" && linear.encoding != LinearEncoding::kFloat) {
+          ARGOSY_TRY_STATUS(this->linear(context, linear, bound));
+        } else if (op == "aten.embedding.default" && options_.embedding.encoding != EmbeddingEncoding::kFloat) {
+          ARGOSY_TRY_STATUS(embedding(context, bound));
+        }
+      }
+      has_changed_ = has_changed_ || rewriter.has_changed();
+    }
+    return {};
+  }
+
+  bool has_changed() const { return has_changed_; }
+
+ private:
+  /// The weight's place in the table, if it is one that can be stored so.
+  std::optional<WeightId> weight_of(const Graph& graph, const Argument& argument) const {
+    const auto* value = argument.get_if<ValueId>();
+    if (value == nullptr || !graph[*value].weight.is_valid()) return std::nullopt;
+    WeightId id = graph[*value].weight;
+    const Weight& weight = program_[id];
+    bool is_float = weight.dtype == DType::kF32 || weight.dtype == DType::kF16 || weight.dtype == DType::kBF16;
+    if (!is_float || weight.shape.size() != 2) return std::nullopt;
+    return id;
+  }
+
+  Result<Stored> stored(WeightId id, std::string_view encoding, int64_t block, QuantizedForm form, DType scales) {
+    auto [found, is_new] = stored_.try_emplace(format("{} {} {}", id.index, encoding, block));
+    if (!is_new) return found->second;
+    const Weight weight = program_[id];
+    ARGOSY_TRY(SourceGroupPtr group, quantized_fitted(weight.source, block, form, scales));
+    auto add = [&](std::string name, size_t output) {
+      std::span<const int64_t> shape = group->shape(output);
+      program_.weights.push_back({.name = std::move(name),
+                                  .kind = WeightKind::kConstant,
+                                  .dtype = group->dtype(output),
+                                  .shape = {shape.begin(), shape.end()},
+                                  .source = group_output(group, output)});
+      return WeightId{static_cast<uint32_t>(program_.weights.size() - 1)};
+    };
+    found->second.values = add(format("{}.{}", weight.name, encoding), 0);
+    found->second.scales = add(format("{}.{}.scales", weight.name, encoding), 1);
+    return found->second;
+  }
+
+  ValueId bind(RuleContext& context, std::map<WeightId, ValueId>& bound, WeightId id) {
+    auto [found, is_new] = bound.try_emplace(id);
+    if (is_new) {
+      const Weight& weight = program_[id];
+      TensorType type{weight.dtype, {}, {}};
+      for (int64_t size : weight.shape) type.shape.push_back(context.component.symbols->integer(size));
+      found->second = context.rewriter.add_weight({.name = weight.name, .type = std::move(type)}, id);
+    }
+    return found->second;
+  }
+
+  Status linear(RuleContext& context, const LinearQuantization& how, std::map<WeightId, ValueId>& bound) {
+    const Graph& graph = context.rewriter.graph();
+    const Node node = graph[context.node];
+    std::optional<WeightId> weight = weight_of(graph, node.arguments[1]);
+    if (!weight) return {};
+    int64_t width = program_[*weight].shape[1];
+    bool has_groups = how.group_size > 0 && how.encoding == LinearEncoding::k8da4w;
+    int64_t block = has_groups ? how.group_size : width;
+    if (has_groups && (block % kBlockUnit != 0 || width % block != 0)) {
+      diagnostics_.report(Error(ErrorCode::kUnsupportedFeature,
+                                format("{} stays as it is: its rows of {} are not made of groups of {}",
+                                       program_[*weight].name, width, block)));
+      return {};
+    }
+    if (is_nibbles(how.encoding) && width % 2 != 0) return {};
+    DType scale_type = has_groups ? DType::kBF16 : DType::kF32;
+    QuantizedForm form = is_nibbles(how.encoding) ? QuantizedForm::kNibbles : QuantizedForm::kI8;
+    ARGOSY_TRY(Stored data, stored(*weight, name_of(how.encoding), block, form, scale_type));
+    ValueId values = bind(context, bound, data.values), scales = bind(context, bound, data.scales);
+    Emitter emit(context);
+    TensorType type = emit.type(node.outputs[0]);
+    type.strides.clear();
+    ARGOSY_TRY(ValueId result, emit(kQuantizedLinear,
+                                    {{"input", node.arguments[0]},
+                                     {"weight", values},
+                                     {"scales", scales},
+                                     {"bias", node.arguments[2]},
+                                     {"encoding", std::string(name_of(how.encoding))},
+                                     {"group_size", has_groups ? block : int64_t{0}}},
+                                    std::move(type)));
+    context.rewriter.replace(context.node, std::vector<ValueId>{result});
+    return {};
+  }
+
+  Status embedding(RuleContext& context, std::map<WeightId, ValueId>& bound) {
+    const Graph& graph = context.rewriter.graph();
+    const Node node = graph[context.node];
+    std::optional<WeightId> weight = weight_of(graph, node.arguments[0]);
+    if (!weight) return {};
+    bool is_byte = options_.embedding.encoding == EmbeddingEncoding::k8w;
+    int64_t width = program_[*weight].shape[1];
+    int64_t block = options_.embedding.group_size > 0 ? options_.embedding.group_size : width;
+    if (width % block != 0 || (!is_byte && (width % 2 != 0 || block % 2 != 0))) {
+      diagnostics_.report(Error(ErrorCode::kUnsupportedFeature,
+                                format("{} stays as it is: its rows of {} are not made of groups of {}",
+                                       program_[*weight].name, width, block)));
+      return {};
+    }
+    QuantizedForm form = is_byte ? QuantizedForm::kI8 : QuantizedForm::kSwapped;
+    ARGOSY_TRY(Stored data, stored(*weight, is_byte ? "embedding8" : "embedding4", block, form, DType::kF32));
+    ValueId values = bind(context, bound, data.values), scales = bind(context, bound, data.scales);
+    Emitter emit(context);
+    TensorType type = emit.type(node.outputs[0]);
+    type.strides.clear();
+    std::vector<Emitter::Named> arguments = {{"weight", values},
+                                             {"weight_scales", scales},
+                                             {"weight_zero_points", None{}},
+                                             {"weight_quant_min", int64_t{is_byte ? -128 : -8}},
+                                             {"weight_quant_max", int64_t{is_byte ? 127 : 7}},
+                                             {"indices", node.arguments[1]}};
+    std::string_view schema = is_byte ? kEmbeddingByte : kEmbeddingNibbles;
+    if (type.dtype != DType::kF32) {
+      schema = is_byte ? kEmbeddingByteTyped : kEmbeddingNibblesTyped;
+      arguments.emplace_back("dtype", type.dtype);
+    }
+    ARGOSY_TRY(ValueId result, emit(schema, std::move(arguments), std::move(type)));
+    context.rewriter.replace(context.node, std::vector<ValueId>{result});
+    return {};
+  }
+
+  Program& program_;
+  const LoweringOptions& options_;
+  Diagnostics& diagnostics_;
+  std::map<std::string, Stored> stored_;
+  bool has_changed_ = false;
+};
+
+Status check(const LinearQuantization& how, Recipe recipe) {
+  if (how.encoding == LinearEncoding::kFloat) return {};
+  if (recipe != Recipe::kXnnpack) {
+    return fail(ErrorCode::kUnsupportedFeature, "linear layers of integers are computed by XNNPACK alone",
+                "use --recipe xnnpack");
+  }
+  bool is_weight_only = how.encoding == LinearEncoding::k4w || how.encoding == LinearEncoding::k8w;
+  if (is_weight_only && how.group_size > 0) {
+    return fail(ErrorCode::kUnsupportedFeature,
+                format("the runtime has no kernel for {} in groups of {}", name_of(how.encoding), how.group_size),
+                "use --qlinear_group_size 0 (a scale for each row), or 8da4w");
+  }
+  return {};
+}
+
+}  // namespace
+
+Pass quantize_weights(const LoweringOptions& options) {
+  return {"quantize-weights", [options](Program& program, PassContext& context) -> Result<bool> {
+            ARGOSY_TRY_STATUS(check(options.linear, options.recipe));
+            ARGOSY_TRY_STATUS(check(options.encoder_linear, options.recipe));
+            Quantizer quantizer(program, options, context.diagnostics);
+            for (Component& component : program.components) ARGOSY_TRY_STATUS(quantizer.component(component));
+            return quantizer.has_changed();
+          }};
+}
+
+}  // namespace argosy::executorch

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "backends/executorch/options.h"
+#include "passes/pass.h"
+
+namespace argosy::executorch {
+
+/// A linear layer whose weight is stored as integers. `weight` [out, in] and `scales` [out, groups] are weights;
+/// `encoding` is LinearEncoding's name ("8da4w"). Only XNNPACK computes it.
+inline constexpr std::string_view kQuantizedLinear =
+    "argosy::quantized_linear(Tensor input, Tensor weight, Tensor scales, Tensor? bias, str encoding, int group_size) "
+    "-> Tensor";
+
+/// "quantize-weights": stores weights of linear layers and embeddings as integers, as the options say. A weight that
+/// both use gets an encoding for each. Layers whose rows are not a multiple of the group stay as they are, and are
+/// reported.
+Pass quantize_weights(const LoweringOptions& options);
+
+}  // namespace argosy::executorch

@@ -1,0 +1,57 @@
+#include "backends/executorch/xnnpack/builder.h"
+
+namespace argosy::executorch {
+namespace {
+
+using fb_xnnpack::XNNDatatype;
+
+bool is_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16; }
+
+bool has_dynamic_rows(const NodeView& view) {
+  return std::get<std::string>(view["encoding"].variant()).starts_with("8da");
+}
+
+bool supports_quantized(const NodeView& view) {
+  ValueId input = *view.tensor("input");
+  std::optional<ValueId> bias = view.tensor("bias");
+  DType dtype = view.type(input).dtype;
+  // Layers of weights alone are there for f32 only.
+  return is_float(dtype) && view.type(view.output()).dtype == dtype &&
+         (dtype == DType::kF32 || has_dynamic_rows(view)) && view.is_constant(*view.tensor("weight")) &&
+         view.is_constant(*view.tensor("scales")) && (!bias || view.is_constant(*bias));
+}
+
+Status emit_quantized(const NodeView& view, XnnpackBuilder& builder) {
+  const Weight& weight = view.program()[view.graph()[*view.tensor("weight")].weight];
+  const Weight& scales = view.program()[view.graph()[*view.tensor("scales")].weight];
+  int64_t group_size = *view.integer("group_size");
+  bool is_nibbles = weight.dtype == DType::kU4;
+  XNNDatatype datatype = !is_nibbles      ? XNNDatatype::xnn_datatype_qcint8
+                         : group_size > 0 ? XNNDatatype::xnn_datatype_qbint4
+                                          : XNNDatatype::xnn_datatype_qcint4;
+  ValueId value = *view.tensor("input");
+  ARGOSY_TRY(XnnId input, has_dynamic_rows(view) ? builder.quantized_rows(value) : builder.row_major(value));
+  std::vector<uint32_t> dims(weight.shape.begin(), weight.shape.end());
+  XnnId filter = builder.quantized_constant({datatype, weight.source, scales.source, group_size, weight.name}, dims);
+  XnnId bias = kNoXnn;
+  if (std::optional<ValueId> given = view.tensor("bias")) {
+    // Sums are f32 whatever the result is.
+    const Weight& added = view.program()[view.graph()[*given].weight];
+    ARGOSY_TRY(TensorSourcePtr source, converted(added.source, DType::kF32));
+    std::vector<uint32_t> length(added.shape.begin(), added.shape.end());
+    ARGOSY_TRY(bias, builder.constant(added.name, std::move(source), length));
+  }
+  ARGOSY_TRY(XnnId output, builder.result(view.output()));
+  builder.fully_connected(input, filter, bias, output);
+  return {};
+}
+
+constexpr XnnpackOp kOps[] = {
+    {"argosy.quantized_linear.default", Effort::kHeavy, supports_quantized, emit_quantized, true},
+};
+
+}  // namespace
+
+std::span<const XnnpackOp> xnnpack_quantized() { return kOps; }
+
+}  // namespace argosy::executorch
