@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backends/executorch/bounds.h"
+#include "backends/executorch/quantize.h"
 #include "backends/executorch/rules.h"
 #include "backends/executorch/xnnpack/delegate.h"
 #include "passes/compact_ids.h"
@@ -47,6 +48,7 @@ Pipeline executorch_pipeline(const LoweringOptions& options) {
     pipeline.add(eliminate_dead_code());
   }
   pipeline.add(bound_dims(options));
+  pipeline.add(quantize_weights(options));
   add_rules(pipeline, "decompose-composites", composite_rules());
   pipeline.add(merge_equal_nodes());
   if (options.recipe == Recipe::kXnnpack) {

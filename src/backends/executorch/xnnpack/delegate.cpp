@@ -43,14 +43,15 @@ class Steps {
     std::vector<bool> is_written = written_weights(program, component);
     ops_.resize(graph_.node_limit());
     step_.resize(graph_.node_limit());
+    is_light_.resize(graph_.node_limit());
     for (NodeId node : graph_.nodes()) {
       ops_[node.index] = find_xnnpack_op(NodeView(program, component, graph_, node, &is_written));
     }
     is_written_ = std::move(is_written);
-    // What a part that is not worth it is left out, others may come together.
+    // Where something is left to the kernels, parts around it may come together.
     do {
       assign();
-    } while (drop());
+    } while (trim() || drop());
   }
 
   bool is_delegated(NodeId node) const { return ops_[node.index] != nullptr; }
@@ -91,6 +92,13 @@ class Steps {
       }
       if (is_delegated(id)) least = std::max(least, 1U);
       step_[id.index] = least;
+      is_light_[id.index] = is_delegated(id) && ops_[id.index]->effort != Effort::kHeavy;
+      for (const Argument& argument : node.arguments) {
+        for_each_value(argument, [&](ValueId value, uint32_t) {
+          NodeId producer = graph_[value].producer;
+          if (producer.is_valid() && is_delegated(producer) && !is_light_[producer.index]) is_light_[id.index] = false;
+        });
+      }
       count_ = std::max(count_, least);
       track(id, schema, buffers, root);
     }
@@ -118,6 +126,34 @@ class Steps {
     }
   }
 
+  /// Leaves to the kernels what is computed for one of them before anything else of a part is: the part would have to
+  /// end there. True: there was such a node.
+  bool trim() {
+    bool has_trimmed = false;
+    for (NodeId id = graph_.last(); id.is_valid(); id = graph_.previous(id)) {
+      if (!is_delegated(id) || ops_[id.index]->effort == Effort::kHeavy) continue;
+      bool is_first = true, is_needed = false;
+      for (const Argument& argument : graph_[id].arguments) {
+        for_each_value(argument, [&](ValueId value, uint32_t) {
+          NodeId producer = graph_[value].producer;
+          if (producer.is_valid() && is_delegated(producer) && !is_light_head(producer)) is_first = false;
+        });
+      }
+      for (ValueId output : graph_[id].outputs) {
+        for (const Use& use : graph_[output].uses) {
+          is_needed = is_needed || (use.node.is_valid() && !is_delegated(use.node));
+        }
+      }
+      if (!is_first || !is_needed) continue;
+      ops_[id.index] = nullptr;
+      has_trimmed = true;
+    }
+    return has_trimmed;
+  }
+
+  /// Whether a delegated node and all that it is computed from in XNNPACK is light.
+  bool is_light_head(NodeId id) const { return is_light_[id.index]; }
+
   /// Leaves parts to the kernels in which nothing is computed that is worth the call. True: some were.
   bool drop() {
     std::vector<Effort> best(count_ + 1, Effort::kMoves);
@@ -142,6 +178,7 @@ class Steps {
   const Graph& graph_;
   std::vector<const XnnpackOp*> ops_;  // by node; null: a kernel computes it
   std::vector<uint32_t> step_;         // by node
+  std::vector<bool> is_light_;         // by node: delegated, with nothing heavy before it in XNNPACK
   std::vector<bool> is_written_;
   uint32_t count_ = 0;
 };

@@ -121,6 +121,13 @@ const TensorType& NodeView::type(ValueId value) const {
   return *type;
 }
 
+std::optional<int64_t> NodeView::size(ValueId value, size_t dim) const {
+  SymExpr size = type(value).shape[dim];
+  if (std::optional<int64_t> number = size.as_integer()) return number;
+  SymRange range = symbols().range(size);
+  return range.min == range.max ? std::optional(range.min) : std::nullopt;
+}
+
 bool NodeView::is_constant(ValueId value) const {
   WeightId weight = graph_[value].weight;
   return weight.is_valid() && (is_written_ == nullptr || !(*is_written_)[weight.index]);
@@ -128,7 +135,7 @@ bool NodeView::is_constant(ValueId value) const {
 
 int NodeView::dynamic_dims(ValueId value) const {
   int count = 0;
-  for (SymExpr size : type(value).shape) count += size.as_integer() ? 0 : 1;
+  for (size_t i = 0; i < rank(value); ++i) count += size(value, i) ? 0 : 1;
   return count;
 }
 

@@ -45,7 +45,8 @@ class NodeView {
   ValueId output(size_t index = 0) const { return node_.outputs[index]; }
   const TensorType& type(ValueId value) const;
   size_t rank(ValueId value) const { return type(value).shape.size(); }
-  std::optional<int64_t> size(ValueId value, size_t dim) const { return type(value).shape[dim].as_integer(); }
+  /// nullopt: it varies.
+  std::optional<int64_t> size(ValueId value, size_t dim) const;
   /// Whether it is a weight that nobody writes.
   bool is_constant(ValueId value) const;
   /// Dims whose size varies.

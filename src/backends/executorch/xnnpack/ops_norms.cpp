@@ -55,7 +55,9 @@ Status emit_row_reduction(const NodeView& view, XnnpackBuilder& builder, bool is
   XnnId kept = builder.temporary(dtype, dims);
   builder.fully_connected(input, weights, kNoXnn, kept);
   std::vector<uint32_t> shape;
-  for (SymExpr size : view.type(result).shape) shape.push_back(static_cast<uint32_t>(size.as_integer().value_or(0)));
+  for (size_t i = 0; i < view.rank(result); ++i) {
+    shape.push_back(static_cast<uint32_t>(view.size(result, i).value_or(0)));
+  }
   ARGOSY_TRY(XnnId output, builder.result(result));
   builder.reshape(kept, output, shape);
   return {};

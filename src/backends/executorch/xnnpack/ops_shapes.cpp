@@ -14,7 +14,7 @@ bool supports_reshape(const NodeView& view) { return view.dynamic_dims(view.outp
 
 std::vector<uint32_t> target(const NodeView& view, ValueId value) {
   std::vector<uint32_t> shape;
-  for (SymExpr size : view.type(value).shape) shape.push_back(static_cast<uint32_t>(size.as_integer().value_or(0)));
+  for (size_t i = 0; i < view.rank(value); ++i) shape.push_back(static_cast<uint32_t>(view.size(value, i).value_or(0)));
   return shape;
 }
 
