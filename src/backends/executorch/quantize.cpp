@@ -129,7 +129,7 @@ class Quantizer {
     int64_t block = has_groups ? how.group_size : width;
     if (has_groups && (block % kBlockUnit != 0 || width % block != 0)) {
       diagnostics_.notes.push_back(format("{} stays as it is: its rows of {} are not made of groups of {}",
-                                         program_[*weight].name, width, block));
+                                          program_[*weight].name, width, block));
       return {};
     }
     if (is_nibbles(how.encoding) && width % 2 != 0) return {};
@@ -162,7 +162,7 @@ class Quantizer {
     int64_t block = options_.embedding.group_size > 0 ? options_.embedding.group_size : width;
     if (width % block != 0 || (!is_byte && (width % 2 != 0 || block % 2 != 0))) {
       diagnostics_.notes.push_back(format("{} stays as it is: its rows of {} are not made of groups of {}",
-                                         program_[*weight].name, width, block));
+                                          program_[*weight].name, width, block));
       return {};
     }
     QuantizedForm form = is_byte ? QuantizedForm::kI8 : QuantizedForm::kSwapped;

@@ -223,7 +223,8 @@ XnnId XnnpackBuilder::quantized_constant(const QuantizedWeight& weight, std::spa
   flatbuffers::Offset<fb::XNNQuantizedTensorValue> value;
   auto none = buffer_.CreateVector(std::vector<float>{});
   if (weight.group_size > 0) {
-    auto parameters = fb::CreatePerChannelGroupQuant(buffer_, none, 0, static_cast<int32_t>(weight.group_size), scales, count);
+    auto parameters =
+        fb::CreatePerChannelGroupQuant(buffer_, none, 0, static_cast<int32_t>(weight.group_size), scales, count);
     value = fb::CreateXNNQuantizedTensorValue(buffer_, tensor, fb::XNNQuantParams::PerChannelGroupQuant,
                                               parameters.Union());
   } else {
@@ -240,8 +241,8 @@ Result<XnnId> XnnpackBuilder::quantized_rows(ValueId input) {
   ARGOSY_TRY(std::vector<uint32_t> sizes, dims(input));
   auto tensor = tensor_value(fb::XNNDatatype::xnn_datatype_qdint8, sizes, 0, kNoXnn, 0);
   auto parameters = fb::CreatePerTokenDynamicQuant(buffer_, 1);
-  auto value = fb::CreateXNNQuantizedTensorValue(buffer_, tensor, fb::XNNQuantParams::PerTokenDynamicQuant,
-                                                 parameters.Union());
+  auto value =
+      fb::CreateXNNQuantizedTensorValue(buffer_, tensor, fb::XNNQuantParams::PerTokenDynamicQuant, parameters.Union());
   values_.push_back(fb::CreateXValue(buffer_, fb::XValueUnion::XNNQuantizedTensorValue, value.Union()));
   auto to = static_cast<XnnId>(values_.size() - 1);
   unary(Kind::XNNConvert, from, to);
@@ -251,8 +252,7 @@ Result<XnnId> XnnpackBuilder::quantized_rows(ValueId input) {
 
 // ---- nodes ----
 
-void XnnpackBuilder::add_node(Kind kind, flatbuffers::Offset<void> node,
-                              flatbuffers::Offset<fb::OutputMinMax> range) {
+void XnnpackBuilder::add_node(Kind kind, flatbuffers::Offset<void> node, flatbuffers::Offset<fb::OutputMinMax> range) {
   nodes_.push_back(fb::CreateXNode(buffer_, kind, node, static_cast<uint32_t>(nodes_.size()), range));
 }
 
@@ -288,8 +288,8 @@ void XnnpackBuilder::reshape(XnnId input, XnnId output, std::span<const uint32_t
 void XnnpackBuilder::slice(XnnId input, XnnId output, std::span<const uint32_t> offsets,
                            std::span<const uint32_t> sizes) {
   std::vector<uint32_t> first = to_vector(offsets), extent = to_vector(sizes);
-  node(Kind::XNNStaticSlice, fb::CreateXNNStaticSliceDirect(buffer_, static_cast<uint32_t>(first.size()), &first,
-                                                            &extent, input, output, 0));
+  node(Kind::XNNStaticSlice,
+       fb::CreateXNNStaticSliceDirect(buffer_, static_cast<uint32_t>(first.size()), &first, &extent, input, output, 0));
 }
 
 void XnnpackBuilder::concatenate(std::span<const XnnId> inputs, XnnId output, uint32_t axis) {
@@ -298,8 +298,7 @@ void XnnpackBuilder::concatenate(std::span<const XnnId> inputs, XnnId output, ui
   ARGOSY_CHECK(inputs.size() >= 2 && inputs.size() <= 5, "a join of so many tensors");
   std::array<XnnId, 5> ids = {kNoXnn, kNoXnn, kNoXnn, kNoXnn, kNoXnn};
   std::ranges::copy(inputs, ids.begin());
-  node(kKinds[inputs.size() - 2],
-       fb::Create_XNNCat(buffer_, axis, ids[0], ids[1], ids[2], ids[3], output, 0, ids[4]));
+  node(kKinds[inputs.size() - 2], fb::Create_XNNCat(buffer_, axis, ids[0], ids[1], ids[2], ids[3], output, 0, ids[4]));
 }
 
 }  // namespace argosy::executorch

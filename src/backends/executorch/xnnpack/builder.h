@@ -111,9 +111,9 @@ class XnnpackBuilder {
   std::vector<flatbuffers::Offset<fb_xnnpack::XValue>> values_;
   std::vector<flatbuffers::Offset<fb_xnnpack::ConstantDataOffset>> constants_;
   std::vector<uint32_t> input_ids_, output_ids_;
-  std::vector<Placed> placed_;          // by value
-  std::vector<uint32_t> external_;      // by value: the external id of a result
-  std::vector<NodeId> deferred_;        // by value
+  std::vector<Placed> placed_;      // by value
+  std::vector<uint32_t> external_;  // by value: the external id of a result
+  std::vector<NodeId> deferred_;    // by value
   std::map<uint32_t, XnnId> quantized_rows_;
   std::map<std::string, XnnId> known_;  // constants by key and dims
   std::map<std::string, uint32_t> constant_index_;

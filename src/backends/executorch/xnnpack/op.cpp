@@ -58,8 +58,8 @@ bool has_types(const NodeView& view, bool is_typed) {
 }
 
 const OpTable<XnnpackOp>& table() {
-  static const std::array families = {xnnpack_elementwise(), xnnpack_products(), xnnpack_shapes(), xnnpack_norms(),
-                                      xnnpack_convolutions(), xnnpack_images(), xnnpack_quantized()};
+  static const std::array families = {xnnpack_elementwise(),  xnnpack_products(), xnnpack_shapes(),   xnnpack_norms(),
+                                      xnnpack_convolutions(), xnnpack_images(),   xnnpack_quantized()};
   static const OpTable<XnnpackOp> rows(families, OpTable<XnnpackOp>::Duplicates::kRefuse);
   return rows;
 }

@@ -72,7 +72,8 @@ enum class Effort : uint8_t {
 struct XnnpackOp {
   std::string_view op;
   Effort effort = Effort::kComputes;
-  /// Whether it can compute this node; types are checked before: f32 or f16, the same for all tensors, ranks and bounds.
+  /// Whether it can compute this node; types are checked before: f32 or f16, the same for all tensors, ranks and
+  /// bounds.
   bool (*supports)(const NodeView&);
   Status (*emit)(const NodeView&, XnnpackBuilder&);
   bool is_typed = false;  // checks dtypes itself

@@ -35,7 +35,8 @@ std::optional<Convolution> read(const NodeView& view) {
   size_t rank = view.rank(input);
   if ((rank != 3 && rank != 4) || view.rank(weight) != rank || !view.is_constant(weight)) return std::nullopt;
   conv.is_flat = rank == 3;
-  conv.is_transposed = op.find("transpose") != op.npos || (view.has("transposed") && view.boolean("transposed") == true);
+  conv.is_transposed =
+      op.find("transpose") != op.npos || (view.has("transposed") && view.boolean("transposed") == true);
   auto stride = widened(view.integers("stride"), conv.is_flat, 1);
   auto padding = widened(view.integers("padding"), conv.is_flat, 0);
   auto dilation = widened(view.integers("dilation"), conv.is_flat, 1);

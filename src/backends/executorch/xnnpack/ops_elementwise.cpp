@@ -83,9 +83,7 @@ Status emit_power(const NodeView& view, XnnpackBuilder& builder) {
     ARGOSY_TRY(XnnId one, builder.scalar(1, op.dtype));
     builder.binary(Kind::XNNDiv, one, op.operands[0], op.result);
   } else {
-    Kind kind = exponent == 2     ? Kind::XNNSquare
-                : exponent == 0.5 ? Kind::XNNSquareRoot
-                                  : Kind::XNNReciprocalSquareRoot;
+    Kind kind = exponent == 2 ? Kind::XNNSquare : exponent == 0.5 ? Kind::XNNSquareRoot : Kind::XNNReciprocalSquareRoot;
     builder.unary(kind, op.operands[0], op.result);
   }
   return {};

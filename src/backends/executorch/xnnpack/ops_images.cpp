@@ -60,10 +60,10 @@ Status emit_pool(const NodeView& view, XnnpackBuilder& builder) {
   ARGOSY_TRY(XnnId output, builder.result_channels_last(view.output()));
   auto number = [](int64_t value) { return static_cast<uint32_t>(value); };
   uint32_t top = number(pooling.padding[0]), left = number(pooling.padding[1]);
-  builder.node(kKind, fb_xnnpack::Create_XNNPooling2D(
-                          builder.buffer(), top, left, top, left, number(pooling.kernel[0]), number(pooling.kernel[1]),
-                          number(pooling.stride[0]), number(pooling.stride[1]), number(pooling.dilation[0]),
-                          number(pooling.dilation[1]), input, output, 0));
+  builder.node(kKind, fb_xnnpack::Create_XNNPooling2D(builder.buffer(), top, left, top, left, number(pooling.kernel[0]),
+                                                      number(pooling.kernel[1]), number(pooling.stride[0]),
+                                                      number(pooling.stride[1]), number(pooling.dilation[0]),
+                                                      number(pooling.dilation[1]), input, output, 0));
   return {};
 }
 

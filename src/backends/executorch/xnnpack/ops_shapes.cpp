@@ -70,7 +70,8 @@ std::optional<Part> part_of(const NodeView& view, ValueId self, size_t dim, int6
   // What reaches beyond the end is cut off at run time.
   if (start < 0 || end <= start) return std::nullopt;
   int64_t most = view.symbols().range(view.type(self).shape[dim]).max;
-  return Part{static_cast<uint32_t>(std::min(start, most)), static_cast<uint32_t>(std::min(end, most) - std::min(start, most))};
+  return Part{static_cast<uint32_t>(std::min(start, most)),
+              static_cast<uint32_t>(std::min(end, most) - std::min(start, most))};
 }
 
 /// Offsets and sizes that take a part of one dim and all of the others.
@@ -213,9 +214,8 @@ Status emit_pad(const NodeView& view, XnnpackBuilder& builder) {
     after[rank - 1 - i] = static_cast<uint32_t>(pad[2 * i + 1]);
   }
   builder.node(Kind::XNNStaticConstantPad,
-               fb_xnnpack::CreateXNNStaticConstantPadDirect(builder.buffer(), &before, &after,
-                                                            static_cast<float>(*view.number("value")), input, output,
-                                                            0));
+               fb_xnnpack::CreateXNNStaticConstantPadDirect(
+                   builder.buffer(), &before, &after, static_cast<float>(*view.number("value")), input, output, 0));
   return {};
 }
 
