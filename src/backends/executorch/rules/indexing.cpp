@@ -178,7 +178,21 @@ bool flatten_roll(Formula& f) {
   return f.replace(f.reshape(rolled, f.match.result().shape, {x}));
 }
 
+/// Where a tensor is not 0: one vector of indices for each dim.
+bool decompose_nonzero(Formula& f) {
+  constexpr std::string_view kNonzero = "aten::nonzero(Tensor self) -> Tensor";
+  ValueId x = f[f.match.has("condition") ? "condition" : "self"];
+  if (f.rank(x) == 0 || f.match.output_count() != f.rank(x)) return false;
+  Sizes shape = {f.match.result().shape[0], f.integer(static_cast<int64_t>(f.rank(x)))};
+  ValueId all = f.node(kNonzero, {{"self", x}}, DType::kI64, shape);
+  std::vector<ValueId> columns;
+  for (size_t i = 0; i < f.rank(x); ++i) columns.push_back(f.select(all, 1, static_cast<int64_t>(i)));
+  return f.replace(columns);
+}
+
 constexpr RewriteRule kRules[] = {
+    {.op = "aten.nonzero_numpy.default", .name = "decompose-nonzero", .apply = write<decompose_nonzero>},
+    {.op = "aten.where.default", .name = "decompose-nonzero", .apply = write<decompose_nonzero>},
     {.op = "aten.triu.default", .name = "decompose-triu", .apply = write<decompose_triu>},
     {.op = "aten._unsafe_index.Tensor", .name = "rename-index", .apply = write<rename_index>},
     {.op = "aten._unsafe_index_put.default", .name = "rename-index", .apply = write<rename_index>},

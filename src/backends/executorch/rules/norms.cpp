@@ -55,12 +55,25 @@ ValueId by_channel(Formula& f, ValueId vector, ValueId image) {
 bool decompose_batch_norm(Formula& f) {
   ValueId x = f["input"];
   bool is_training = f.match.has("training") && f.flag("training");
-  if (is_training || !f.has("running_mean") || !f.has("running_var") || f.rank(x) < 2) return false;
-  std::string_view eps_name = f.match.has("eps") ? "eps" : "epsilon";
+  if (f.rank(x) < 2) return false;
   DType dtype = f.dtype(x);
-  ValueId factor = f.rsqrt(f.add(f.cast(f["running_var"], dtype), f.number(eps_name).value_or(1e-5)));
+  ValueId mean, variance;
+  if (f.has("running_mean") && f.has("running_var") && !is_training) {
+    mean = f.cast(f["running_mean"], dtype);
+    variance = f.cast(f["running_var"], dtype);
+  } else if (!f.has("running_mean") && !f.has("running_var") && f.match.output_count() == 1) {
+    std::vector<int64_t> dims = {0};
+    for (size_t i = 2; i < f.rank(x); ++i) dims.push_back(static_cast<int64_t>(i));
+    ValueId kept = f.mean(x, dims, true), distance = f.sub(x, kept);
+    mean = f.reshape(kept, {f.size(x, 1)});
+    variance = f.mean(f.mul(distance, distance), dims, false);
+  } else {
+    return false;
+  }
+  std::string_view eps_name = f.match.has("eps") ? "eps" : "epsilon";
+  ValueId factor = f.rsqrt(f.add(variance, f.number(eps_name).value_or(1e-5)));
   if (f.has("weight")) factor = f.mul(factor, f["weight"]);
-  ValueId shift = f.neg(f.mul(f.cast(f["running_mean"], dtype), factor));
+  ValueId shift = f.neg(f.mul(mean, factor));
   if (f.has("bias")) shift = f.add(shift, f["bias"]);
   ValueId result = f.add(f.mul(x, by_channel(f, factor, x)), by_channel(f, shift, x));
   if (f.match.output_count() == 1) return f.replace(result);

@@ -80,6 +80,29 @@ bool decompose_adaptive_pool2d(Formula& f) {
       f.node(kAdaptiveAvgPool2d, {{"self", x}, {"output_size", f.match["output_size"]}}, result.dtype, result.shape));
 }
 
+/// The mean of each region, dim by dim; regions are slices whose sizes are known.
+bool decompose_adaptive_pool3d(Formula& f) {
+  ValueId x = f["self"];
+  std::optional<std::vector<int64_t>> wanted = numbers(f.match["output_size"]);
+  if (!wanted || wanted->size() != 3) return false;
+  for (size_t i = 0; i < 3; ++i) {
+    int64_t dim = static_cast<int64_t>(i) - 3, parts_wanted = (*wanted)[i];
+    std::optional<int64_t> size = f.size(x, dim).as_integer();
+    if (parts_wanted == 1) {
+      x = f.mean(x, {dim}, true);
+      continue;
+    }
+    if (!size || parts_wanted < 1) return false;
+    std::vector<ValueId> parts;
+    for (int64_t k = 0; k < parts_wanted; ++k) {
+      int64_t start = k * *size / parts_wanted, end = ((k + 1) * *size + parts_wanted - 1) / parts_wanted;
+      parts.push_back(f.mean(f.slice(x, dim, start, f.integer(end - start)), {dim}, true));
+    }
+    x = f.cat(parts, dim);
+  }
+  return f.replace(x);
+}
+
 /// The largest of each region; regions are slices whose sizes are known.
 bool decompose_adaptive_max_pool(Formula& f) {
   ValueId x = f["self"];
@@ -162,6 +185,9 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.adaptive_max_pool2d.default",
      .name = "decompose-adaptive-pool",
      .apply = write<decompose_adaptive_max_pool>},
+    {.op = "aten.adaptive_avg_pool3d.default",
+     .name = "decompose-adaptive-pool",
+     .apply = write<decompose_adaptive_pool3d>},
     {.op = "aten.avg_pool3d.default", .name = "decompose-pool3d", .apply = write<decompose_pool3d>},
     {.op = "aten.max_pool3d.default", .name = "decompose-pool3d", .apply = write<decompose_pool3d>},
 };

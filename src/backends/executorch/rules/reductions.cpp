@@ -135,7 +135,23 @@ bool decompose_cumprod(Formula& f) {
   return f.replace(f.node(kProdDim, {{"self", factors}, {"dim", at + 1}}, f.dtype(x), f.match.result().shape));
 }
 
+/// What each element has more than the one before it, `n` times.
+bool decompose_diff(Formula& f) {
+  ValueId x = f["self"];
+  std::optional<int64_t> times = f.match.integer("n");
+  std::optional<size_t> dim = f.match.dim("dim", f.rank(x));
+  if (!times || *times < 1 || !dim || f.has("prepend") || f.has("append")) return false;
+  auto at = static_cast<int64_t>(*dim);
+  for (int64_t i = 0; i < *times; ++i) {
+    SymExpr fewer = f.symbols().sub(f.size(x, at), f.one());
+    ValueId later = f.slice(x, at, 1, fewer), earlier = f.slice(x, at, 0, fewer);
+    x = f.dtype(x) == DType::kBool ? f.binary(aten::kBitwiseXor, later, earlier) : f.sub(later, earlier);
+  }
+  return f.replace(x);
+}
+
 constexpr RewriteRule kRules[] = {
+    {.op = "aten.diff.default", .name = "decompose-diff", .apply = write<decompose_diff>},
     {.op = "aten.sum.default", .name = "decompose-sum", .apply = write<decompose_sum>},
     {.op = "aten.mean.default", .name = "decompose-mean", .apply = write<decompose_mean>},
     {.op = "aten.all.default", .name = "decompose-all", .apply = write<decompose_all>},

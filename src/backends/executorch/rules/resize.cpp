@@ -127,6 +127,19 @@ bool rename_resize2d(Formula& f) {
   return f.replace(f.node(is_linear ? kBilinear : kNearest, std::move(arguments), result.dtype, result.shape));
 }
 
+/// Antialiased, in the form that has a kernel.
+bool rename_smooth_resize(Formula& f) {
+  const TensorType result = f.match.result();
+  constexpr std::string_view kSmooth =
+      "aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, "
+      "float? scales_w=None) -> Tensor";
+  if (!f.has("output_size")) return false;
+  return f.replace(f.node(
+      kSmooth,
+      {{"self", f["input"]}, {"output_size", f.match["output_size"]}, {"align_corners", f.match["align_corners"]}},
+      result.dtype, result.shape));
+}
+
 bool rename_grid_sampler(Formula& f) {
   constexpr std::string_view kGridSampler =
       "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) "
@@ -207,6 +220,7 @@ constexpr RewriteRule kRules[] = {
      .user_data = &kBicubic},
     {.op = "aten.upsample_bilinear2d.default", .name = "rename-resize", .apply = write<rename_resize2d>},
     {.op = "aten.upsample_nearest2d.default", .name = "rename-resize", .apply = write<rename_resize2d>},
+    {.op = "aten._upsample_bilinear2d_aa.vec", .name = "rename-resize", .apply = write<rename_smooth_resize>},
     {.op = "aten.grid_sampler.default", .name = "rename-grid-sampler", .apply = write<rename_grid_sampler>},
     {.op = "aten.pad.default", .name = "decompose-pad", .apply = write<decompose_pad>},
 };
