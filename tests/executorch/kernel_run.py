@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -22,15 +23,18 @@ from op_case import Case  # noqa: E402
 from rows import all_cases  # noqa: E402
 from run import compare, export, module_of  # noqa: E402
 
+from argosy.exporters import exporter_executorch  # noqa: E402
 from argosy.exporters.configs import ExecutorchConfig  # noqa: E402
-from argosy.exporters.exporter_executorch import lower_program  # noqa: E402
+
+#: Rows have first dims of up to that size.
+exporter_executorch._LARGEST_BATCH = 8
 
 
 def run(case: Case, backend: str = "portable") -> None:
     """Raises Wrong, or whatever a step raises."""
     module = module_of(case)
     program = export(case, module)
-    lowered = lower_program(program, {"inputs": case.make_inputs(0)}, ExecutorchConfig(backend=backend))
+    lowered = exporter_executorch.lower_program(program, {"inputs": case.make_inputs(0)}, ExecutorchConfig(backend=backend))
     try:
         for shape in case.shapes:
             compare(case, module, lowered, shape)
@@ -63,7 +67,7 @@ def main(arguments: list[str]) -> int:
         cases = [case for case in cases if case.id in arguments]
     groups: dict[str, list[str]] = {}
     names = [case.id for case in cases]
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         for name, text in pool.map(_problem_of, names):
             if text:
                 groups.setdefault(text if len(names) < 20 else text.splitlines()[0][:160], []).append(name)
