@@ -13,7 +13,7 @@ int run_replay(const ReplayOptions& options, Terminal& terminal);
 int run_capture(const CaptureOptions& options, const Environment& environment, Terminal& terminal);
 int run_cache(const CacheOptions& options, const Environment& environment, Terminal& terminal);
 int run_weights(const WeightsOptions& options, const Environment& environment, Terminal& terminal);
-int run_export(const ExportOptions& options, const Environment& environment, Terminal& terminal);
+int run_export(ExportOptions options, const Environment& environment, Terminal& terminal);
 int run_check(const CheckOptions& options, const Environment& environment, const GlobalOptions& global,
               Terminal& terminal);
 int run_run(const RunOptions& options, const Environment& environment, Terminal& terminal);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/check.h"
 #include "base/text.h"
@@ -235,10 +236,14 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
 
 }  // namespace
 
-int run_export(const ExportOptions& options, const Environment& environment, Terminal& terminal) {
+int run_export(ExportOptions options, const Environment& environment, Terminal& terminal) {
   Diagnostics diagnostics;
   const Backend* backend = find_backend(options.backend);
   ARGOSY_CHECK(backend != nullptr, "the command line knows a backend that is none: " + options.backend);
+  if (backend->bounds_dims) {
+    options.backend_options.executorch.shape = std::exchange(options.shape, "");
+    options.backend_options.executorch.task.task = options.task;
+  }
   Result<ExitCode> code = export_model(options, *backend, environment, terminal, diagnostics);
   if (code) return *code;
   terminal.print_error(code.error());

@@ -23,6 +23,8 @@ struct Backend {
   /// What of the options changes the graphs and is not as usual, as arguments of a command line. A passed check is
   /// remembered for them.
   std::vector<std::string> (*graph_arguments)(const BackendOptions& options);
+  /// Whether sizes that users ask for are bounds of the lowering (ExecutorchOptions::shape), not of the capture.
+  bool bounds_dims = false;
 };
 
 std::span<const Backend> all_backends();

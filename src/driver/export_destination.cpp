@@ -36,12 +36,23 @@ bool is_own_model(const fs::path& path) {
   return std::ranges::any_of(model->metadata_props, [](const auto& each) { return each.first == kOnnxManifestKey; });
 }
 
+/// An ExecuTorch program that has our manifest among its data: the key is in the file's head.
+bool is_own_program(const fs::path& path) {
+  auto file = ReadFile::open(path);
+  if (!file) return false;
+  auto text = (*file)->read_text(0, std::min((*file)->size(), kMaxManifest));
+  if (!text) return false;
+  std::string_view head = *text;
+  return head.size() > 8 && head.substr(4, 2) == "ET" && head.find(kExportManifest) != head.npos;
+}
+
 /// Whether a file is empty or one that an export wrote.
 bool is_own_file(const fs::path& path) {
   std::error_code failure;
   if (!fs::is_regular_file(path, failure)) return false;
   if (fs::file_size(path, failure) == 0 && !failure) return true;
   if (path.extension() == ".onnx") return is_own_model(path);
+  if (path.extension() == ".pte") return is_own_program(path);
   if (path.extension() != ".pt2") return false;
   auto zip = ZipReader::open(path);
   if (!zip) return false;

@@ -26,32 +26,34 @@ std::optional<int64_t> number(std::string_view text) {
   return value;
 }
 
-/// "batch=1,sequence=1..2048": the largest size of each dim.
-Result<std::map<std::string, int64_t>> largest_of(std::string_view shape) {
-  std::map<std::string, int64_t> largest;
+/// "batch=1,sequence=1..2048": a dim that has one size, and one that has many.
+Status read_shape(std::string_view shape, executorch::LoweringOptions& options) {
   while (!shape.empty()) {
     std::string_view item = shape.substr(0, shape.find(','));
     shape.remove_prefix(std::min(shape.size(), item.size() + 1));
-    size_t equals = item.find('=');
-    std::string_view value = equals == std::string_view::npos ? "" : item.substr(equals + 1);
-    if (size_t dots = value.find(".."); dots != std::string_view::npos) value.remove_prefix(dots + 2);
-    std::optional<int64_t> size = number(value);
-    if (!size || equals == 0) {
+    size_t equals = std::min(item.find('='), item.size());
+    std::string name(item.substr(0, equals));
+    std::string_view value = item.substr(std::min(equals + 1, item.size()));
+    size_t dots = value.find("..");
+    std::optional<int64_t> largest = number(dots == std::string_view::npos ? value : value.substr(dots + 2));
+    bool is_range = dots != std::string_view::npos && number(value.substr(0, dots));
+    if (!largest || name.empty() || (dots != std::string_view::npos && !is_range)) {
       return fail(ErrorCode::kInvalidInput, format("{} is not a size of a dim", quoted(item)),
                   "write batch=1,sequence=1..2048");
     }
-    largest[std::string(item.substr(0, equals))] = *size;
+    (is_range ? options.largest : options.fixed)[name] = *largest;
   }
-  return largest;
+  return {};
 }
 
 /// Bounds for dims of inputs that have none, and what they are called.
-std::map<std::string, int64_t> usual_bounds(const Program& program, const std::map<std::string, int64_t>& asked) {
+std::map<std::string, int64_t> usual_bounds(const Program& program, const executorch::LoweringOptions& asked) {
   std::map<std::string, int64_t> usual;
   for (const Component& component : program.components) {
     for (SymExpr symbol : component.symbols->symbols()) {
       auto name = component.dim_names.find(std::string(symbol.symbol_name()));
-      if (name == component.dim_names.end() || asked.contains(name->second)) continue;
+      if (name == component.dim_names.end()) continue;
+      if (asked.largest.contains(name->second) || asked.fixed.contains(name->second)) continue;
       SymRange range = component.symbols->range(symbol);
       if (range.max != SymRange::kNoMax && range.max < int64_t{1} << 31) continue;
       int64_t size = name->second.ends_with("batch") ? kUsualBatch : kUsualSize;
@@ -65,19 +67,15 @@ std::map<std::string, int64_t> usual_bounds(const Program& program, const std::m
 Result<executorch::LoweringOptions> complete_options(const Program& program, const ExecutorchOptions& options,
                                                      const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   executorch::LoweringOptions lowering = options.lowering;
-  ARGOSY_TRY(auto asked, largest_of(options.shape));
-  lowering.largest.insert(asked.begin(), asked.end());
+  ARGOSY_TRY_STATUS(read_shape(options.shape, lowering));
   if (!options.task.task.empty()) {
     ARGOSY_TRY(lowering.task, executorch::plan_task(program, options.task, facts));
     lowering.largest.insert(lowering.task->largest.begin(), lowering.task->largest.end());
   } else {
-    std::map<std::string, int64_t> usual = usual_bounds(program, lowering.largest);
+    std::map<std::string, int64_t> usual = usual_bounds(program, lowering);
     std::vector<std::string> texts;
-    for (const auto& [name, size] : usual) texts.push_back(format("{}={}", name, size));
-    if (!texts.empty()) {
-      diagnostics.notes.push_back(format("memory is reserved for sizes up to {}; --shape {} changes that",
-                                         join(texts, ", "), join(texts, ",")));
-    }
+    for (const auto& [name, size] : usual) texts.push_back(format("{}=1..{}", name, size));
+    if (!texts.empty()) diagnostics.notes.push_back(format("sizes are bounded: --shape {} is taken", join(texts, ",")));
     lowering.largest.insert(usual.begin(), usual.end());
   }
   return lowering;

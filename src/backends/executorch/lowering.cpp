@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backends/executorch/bounds.h"
+#include "backends/executorch/generation/specialise.h"
 #include "backends/executorch/quantize.h"
 #include "backends/executorch/rules.h"
 #include "backends/executorch/xnnpack/delegate.h"
@@ -34,6 +35,21 @@ Pass bound_dims(const LoweringOptions& options) {
           }};
 }
 
+/// A dim that has one size is a number everywhere.
+Pass fix_dims(const LoweringOptions& options) {
+  return {"fix-dims", [fixed = options.fixed](Program& program, PassContext&) -> Result<bool> {
+            for (Component& component : program.components) {
+              std::map<std::string, SymExpr> numbers;
+              for (const auto& [symbol, name] : component.dim_names) {
+                auto found = fixed.find(name);
+                if (found != fixed.end()) numbers.emplace(symbol, component.symbols->integer(found->second));
+              }
+              if (!numbers.empty()) substitute_symbols(component, numbers);
+            }
+            return true;
+          }};
+}
+
 }  // namespace
 
 Pipeline executorch_pipeline(const LoweringOptions& options) {
@@ -45,6 +61,10 @@ Pipeline executorch_pipeline(const LoweringOptions& options) {
   pipeline.add(eliminate_dead_code());
   if (options.task) {
     pipeline.add(bind_task(*options.task));
+    pipeline.add(eliminate_dead_code());
+  }
+  if (!options.fixed.empty()) {
+    pipeline.add(fix_dims(options));
     pipeline.add(eliminate_dead_code());
   }
   pipeline.add(bound_dims(options));

@@ -33,6 +33,8 @@ struct LoweringOptions {
   /// The largest size of each dim that callers may vary, by the name that users see ("sequence"). Every such dim of a
   /// program needs one, here or by the capture's own range.
   std::map<std::string, int64_t> largest;
+  /// Dims that have one size only, by the same names.
+  std::map<std::string, int64_t> fixed;
   LinearQuantization linear;          // of all components but encoders
   LinearQuantization encoder_linear;  // of encoders
   EmbeddingQuantization embedding;
