@@ -240,10 +240,7 @@ int run_export(ExportOptions options, const Environment& environment, Terminal& 
   Diagnostics diagnostics;
   const Backend* backend = find_backend(options.backend);
   ARGOSY_CHECK(backend != nullptr, "the command line knows a backend that is none: " + options.backend);
-  if (backend->bounds_dims) {
-    options.backend_options.executorch.shape = std::exchange(options.shape, "");
-    options.backend_options.executorch.task.task = options.task;
-  }
+  if (backend->bounds_dims) options.backend_options.executorch.shape = std::exchange(options.shape, "");
   Result<ExitCode> code = export_model(options, *backend, environment, terminal, diagnostics);
   if (code) return *code;
   terminal.print_error(code.error());
