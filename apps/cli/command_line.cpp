@@ -237,6 +237,20 @@ void add_executorch(CLI::App& parent, ExportOptions& options) {
   add_quantization(*command, "--qlinear-encoder", "linear layers of encoders", wanted.lowering.encoder_linear, linear);
   add_quantization<executorch::EmbeddingQuantization>(*command, "--qembedding", "embeddings", wanted.lowering.embedding,
                                                       {{"8w", EmbeddingEncoding::k8w}, {"4w", EmbeddingEncoding::k4w}});
+  // Of optimum-executorch, answered with what to use instead.
+  command->add_option_function<std::string>(
+      "--device",
+      [](const std::string& device) {
+        if (device != "cpu") throw CLI::ValidationError("--device", "programs are for the CPU; leave it out");
+      },
+      "cpu");
+  command->add_option_function<std::string>(
+      "--image-size",
+      [](const std::string& size) {
+        throw CLI::ValidationError(
+            "--image-size", format("write --shape height={},width={}, for models that take other sizes", size, size));
+      },
+      "See --shape");
   command->add_flag_callback(
       "--ptd", [&wanted] { wanted.data = executorch::DataPlace::kBeside; }, "Weights in a file of their own, NAME.ptd");
 }
