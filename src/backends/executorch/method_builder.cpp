@@ -419,8 +419,7 @@ class MethodBuilder {
     }
     if (results.size() != states.size() + rows.size())
       return fail(ErrorCode::kUnsupportedFeature, "such a scan is not written for ExecuTorch");
-    for (size_t i = 0; i < rows.size(); ++i)
-      values_.call("executorch_prim::et_copy_index.tensor", {rows[i], results[states.size() + i], step});
+    for (size_t i = 0; i < rows.size(); ++i) append_row(rows[i], results[states.size() + i], step);
     // A step that hands one state on as another would overwrite what it still has to read.
     for (size_t i = 0; i < states.size(); ++i) {
       bool is_state = std::ranges::find(states, values_.root_of(results[i])) != states.end();
@@ -436,6 +435,22 @@ class MethodBuilder {
     values_.call("executorch_prim::eq.Scalar", {step, count, is_done});
     values_.add_instruction(JumpIfFalse{is_done, begin});
     return {};
+  }
+
+  /// The kernel grows the first dim by itself, but wants the others to be right.
+  void append_row(ValueIndex rows, ValueIndex row, ValueIndex step) {
+    std::vector<ValueIndex> sizes = {step};
+    const size_t rank = values_.tensor(row).sizes.size();
+    for (size_t i = 0; i < rank; ++i) {
+      if (!values_.tensor(row).is_dynamic) {
+        sizes.push_back(values_.integer(values_.tensor(row).sizes[i]));
+        continue;
+      }
+      sizes.push_back(values_.computed_number());
+      values_.call("aten::sym_size.int", {row, values_.integer(static_cast<int64_t>(i)), sizes.back()});
+    }
+    values_.call("aten::empty.out", {values_.integers(std::move(sizes)), values_.none(), rows, rows});
+    values_.call("executorch_prim::et_copy_index.tensor", {rows, row, step});
   }
 
   Result<std::vector<ValueIndex>> operands_of(Scope& scope, const Argument& argument) {

@@ -128,8 +128,45 @@ bool decompose_nan_to_num(Formula& f) {
 
 bool decompose_frac(Formula& f) { return f.replace(f.sub(f["self"], f.unary(schemas::kTrunc, f["self"]))); }
 
-bool decompose_sgn(Formula& f) {
-  return kind_of(f.dtype(f["self"])) != DTypeKind::kComplex && f.replace(f.unary(schemas::kSign, f["self"]));
+/// The kernel keeps NaN, where torch gives 0.
+bool decompose_sign(Formula& f) {
+  ValueId x = f["self"];
+  if (!is_float(f, x)) {
+    bool is_sign = f.match.schema().name == "aten.sign.default";
+    return !is_sign && kind_of(f.dtype(x)) != DTypeKind::kComplex && f.replace(f.unary(schemas::kSign, x));
+  }
+  ValueId above = f.cast(f.compare("gt", x, Argument(0.0)), f.dtype(x));
+  return f.replace(f.sub(above, f.cast(f.compare("lt", x, Argument(0.0)), f.dtype(x))));
+}
+
+/// The kernels give whole numbers the sign of what is divided, as C does.
+bool decompose_remainder(Formula& f) {
+  const TensorType result = f.match.result();
+  if (kind_of(result.dtype) == DTypeKind::kFloat || kind_of(result.dtype) == DTypeKind::kComplex) return false;
+  ValueId x = f.cast(f["self"], result.dtype);
+  if (f.match.schema().name == "aten.remainder.Tensor") {
+    ValueId y = f.cast(f["other"], result.dtype);
+    ValueId quotient =
+        f.node(aten::kDivTensorMode, {{"self", x}, {"other", y}, {"rounding_mode", std::string("floor")}}, result.dtype,
+               result.shape);
+    return f.replace(f.sub(x, f.mul(quotient, y)));
+  }
+  std::optional<int64_t> y = f.match.integer("other");
+  if (!y || *y == 0) return false;
+  ValueId quotient = f.node(aten::kDivScalarMode, {{"self", x}, {"other", *y}, {"rounding_mode", std::string("floor")}},
+                            result.dtype, result.shape);
+  return f.replace(f.sub(x, f.mul_integer(quotient, *y)));
+}
+
+/// The kernel takes one dtype.
+bool cast_where(Formula& f) {
+  const TensorType result = f.match.result();
+  if (f.dtype(f["self"]) == result.dtype && f.dtype(f["other"]) == result.dtype) return false;
+  return f.replace(f.node(schemas::kWhere,
+                          {{"condition", f["condition"]},
+                           {"self", f.cast(f["self"], result.dtype)},
+                           {"other", f.cast(f["other"], result.dtype)}},
+                          result.dtype, result.shape));
 }
 
 bool decompose_deg2rad(Formula& f) { return f.replace(f.mul(as_result(f, "self"), std::numbers::pi / 180)); }
@@ -266,7 +303,11 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.isneginf.default", .name = "decompose-is-infinity", .apply = write<decompose_is_infinity>},
     {.op = "aten.nan_to_num.default", .name = "decompose-nan-to-num", .apply = write<decompose_nan_to_num>},
     {.op = "aten.frac.default", .name = "decompose-frac", .apply = write<decompose_frac>},
-    {.op = "aten.sgn.default", .name = "decompose-sgn", .apply = write<decompose_sgn>},
+    {.op = "aten.sgn.default", .name = "decompose-sign", .apply = write<decompose_sign>},
+    {.op = "aten.sign.default", .name = "decompose-sign", .apply = write<decompose_sign>},
+    {.op = "aten.remainder.Tensor", .name = "decompose-remainder", .apply = write<decompose_remainder>},
+    {.op = "aten.remainder.Scalar", .name = "decompose-remainder", .apply = write<decompose_remainder>},
+    {.op = "aten.where.self", .name = "cast-where", .apply = write<cast_where>},
     {.op = "aten.deg2rad.default", .name = "decompose-degrees", .apply = write<decompose_deg2rad>},
     {.op = "aten.rad2deg.default", .name = "decompose-degrees", .apply = write<decompose_rad2deg>},
     {.op = "aten.lerp.Scalar", .name = "decompose-lerp", .apply = write<decompose_lerp>},

@@ -27,6 +27,16 @@ bool decompose_mean(Formula& f) {
   return f.replace(f.mean(x, all_dims(f, x), false));
 }
 
+/// Over the dims of a tensor that has none: kernels count on some.
+bool reduce_nothing(Formula& f) {
+  ValueId x = f["self"];
+  if (f.rank(x) != 0) return false;
+  if (f.match.output_count() == 2) return f.replace({x, f.scalar(int64_t{0}, DType::kI64)});
+  const std::string& name = f.match.schema().name;
+  if (name.starts_with("aten.arg")) return f.replace(f.scalar(int64_t{0}, DType::kI64));
+  return f.replace(x);
+}
+
 /// All are true if none is not.
 bool decompose_all(Formula& f) {
   ValueId x = f["self"];
@@ -152,6 +162,18 @@ bool decompose_diff(Formula& f) {
 
 constexpr RewriteRule kRules[] = {
     {.op = "aten.diff.default", .name = "decompose-diff", .apply = write<decompose_diff>},
+    {.op = "aten.sum.dim_IntList", .name = "reduce-nothing", .apply = write<reduce_nothing>},
+    {.op = "aten.mean.dim", .name = "reduce-nothing", .apply = write<reduce_nothing>},
+    {.op = "aten.amax.default", .name = "reduce-nothing", .apply = write<reduce_nothing>},
+    {.op = "aten.amin.default", .name = "reduce-nothing", .apply = write<reduce_nothing>},
+    {.op = "aten.any.dim", .name = "reduce-nothing", .apply = write<reduce_nothing>},
+    {.op = "aten.any.dims", .name = "reduce-nothing", .apply = write<reduce_nothing>},
+    {.op = "aten.max.dim", .name = "reduce-nothing", .apply = write<reduce_nothing>},
+    {.op = "aten.min.dim", .name = "reduce-nothing", .apply = write<reduce_nothing>},
+    {.op = "aten.argmax.default", .name = "reduce-nothing", .apply = write<reduce_nothing>},
+    {.op = "aten.argmin.default", .name = "reduce-nothing", .apply = write<reduce_nothing>},
+    {.op = "aten.prod.dim_int", .name = "reduce-nothing", .apply = write<reduce_nothing>},
+    {.op = "aten.cumsum.default", .name = "reduce-nothing", .apply = write<reduce_nothing>},
     {.op = "aten.sum.default", .name = "decompose-sum", .apply = write<decompose_sum>},
     {.op = "aten.mean.default", .name = "decompose-mean", .apply = write<decompose_mean>},
     {.op = "aten.all.default", .name = "decompose-all", .apply = write<decompose_all>},
