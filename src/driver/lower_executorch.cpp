@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "driver/run_passes.h"
 #include "io/output.h"
+#include "io/pt2_format.h"
 
 namespace argosy {
 namespace {
@@ -17,7 +18,7 @@ using executorch::Document;
 
 constexpr std::string_view kSingleMethod = "forward";
 // What a dim that nobody bounds may be at most. Memory is reserved for it.
-constexpr int64_t kUsualBatch = 4, kUsualSize = 256;
+constexpr int64_t kUsualBatch = 4, kUsualSize = 256, kMostSize = int64_t{1} << 20;
 
 std::optional<int64_t> number(std::string_view text) {
   int64_t value = 0;
@@ -46,10 +47,27 @@ Status read_shape(std::string_view shape, executorch::LoweringOptions& options) 
   return {};
 }
 
-/// Bounds for dims of inputs that have none, and what they are called.
+/// Sizes of the trace, by symbol: "s70=16 s72=2".
+std::map<std::string, int64_t> traced_sizes(const Component& component) {
+  std::map<std::string, int64_t> sizes;
+  auto hints = component.attributes.find(std::string(kPt2Hints));
+  std::string_view text = hints == component.attributes.end() ? std::string_view() : hints->second;
+  while (!text.empty()) {
+    std::string_view item = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), item.size() + 1));
+    size_t equals = item.find('=');
+    if (equals == std::string_view::npos) continue;
+    if (auto size = number(item.substr(equals + 1))) sizes[std::string(item.substr(0, equals))] = *size;
+  }
+  return sizes;
+}
+
+/// Bounds for dims of inputs that have none, and what they are called. What a trace is made with is no more than half
+/// of it: samples of sound are many more than tokens.
 std::map<std::string, int64_t> usual_bounds(const Program& program, const executorch::LoweringOptions& asked) {
   std::map<std::string, int64_t> usual;
   for (const Component& component : program.components) {
+    const std::map<std::string, int64_t> traced = traced_sizes(component);
     for (SymExpr symbol : component.symbols->symbols()) {
       auto name = component.dim_names.find(std::string(symbol.symbol_name()));
       if (name == component.dim_names.end()) continue;
@@ -57,6 +75,8 @@ std::map<std::string, int64_t> usual_bounds(const Program& program, const execut
       SymRange range = component.symbols->range(symbol);
       if (range.max != SymRange::kNoMax && range.max < int64_t{1} << 31) continue;
       int64_t size = name->second.ends_with("batch") ? kUsualBatch : kUsualSize;
+      auto hint = traced.find(std::string(symbol.symbol_name()));
+      if (hint != traced.end()) size = std::max(size, std::min(2 * hint->second, kMostSize));
       usual[name->second] = std::max({usual[name->second], size, range.min});
     }
   }
