@@ -1,0 +1,72 @@
+"""Greedy tokens of a text-generation program, in a process of its own: a runtime that aborts takes nothing else along.
+
+    python generation_worker.py runner|methods MODEL.pte TOKENIZER.json PROMPT COUNT
+
+`runner` is ExecuTorch's TextLLMRunner with a tokenizer whose tokens are bytes (byte_tokenizer); `methods` calls the program's
+methods in a loop, and also brings the prompt in pieces. Prints the tokens as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+
+def byte_tokenizer(size: int) -> dict:
+    """Token i is the byte i, as far as `size` goes."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    letters = {byte: chr(byte) for byte in printable}
+    for byte in range(256):
+        letters.setdefault(byte, chr(256 + len(letters) - len(printable)))
+    vocabulary = {letters[byte]: byte for byte in range(min(size, 256))}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    return {
+        "version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": byte_level, "post_processor": None,
+        "decoder": byte_level,
+        "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+                  "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "vocab": vocabulary, "merges": []},
+    }  # fmt: skip
+
+
+def by_runner(program: str, tokenizer: str, prompt: str, count: int) -> list[int]:
+    from executorch.extension.llm.runner import GenerationConfig, TextLLMRunner
+
+    runner = TextLLMRunner(program, tokenizer)
+    pieces: list[str] = []
+    settings = GenerationConfig(echo=False, max_new_tokens=count, temperature=0.0, num_bos=0, num_eos=0)
+    runner.generate(prompt, settings, pieces.append)
+    return list("".join(pieces).encode())
+
+
+def by_methods(program: str, prompt: str, count: int) -> list[list[int]]:
+    import torch
+    from executorch.extension.llm.custom_ops import custom_ops  # noqa: F401
+    from executorch.runtime import Runtime
+
+    opened = Runtime.get().load_program(program)
+    forward = opened.load_method("forward")
+    ends = set(opened.load_method("get_eos_ids").execute([])) if "get_eos_ids" in opened.method_names else set()
+    found = []
+    for size in (len(prompt), 3):  # the second time over what the first one left in the caches
+        position, given, tokens = 0, list(prompt.encode()), []
+        while len(tokens) < count:
+            for start in range(0, len(given), size):
+                part = given[start : start + size]
+                positions = torch.arange(position, position + len(part))
+                logits = forward.execute([torch.tensor([part]), positions])[0]
+                position += len(part)
+            tokens.append(int(logits[0, -1].argmax()))
+            given = tokens[-1:]
+            if tokens[-1] in ends:
+                break
+        found.append(tokens)
+    return found
+
+
+if __name__ == "__main__":
+    how, path, tokenizer_path, text, wanted = sys.argv[1:]
+    if how == "runner":
+        result = by_runner(path, tokenizer_path, text, int(wanted))
+    else:
+        result = by_methods(path, text, int(wanted))
+    Path("/dev/stdout").write_text(json.dumps({"tokens": result}) + "\n")
