@@ -32,6 +32,12 @@ def make_twin(family: str, folder: Path) -> None:
     subprocess.run([sys.executable, "-c", code, family, str(folder)], check=True, capture_output=True)
 
 
+def vocabulary_size(folder: Path) -> int:
+    """The runner samples among as many logits as the tokenizer has tokens, whether there are so many or not."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return config.get("vocab_size") or config["text_config"]["vocab_size"]
+
+
 def eager_tokens(folder: Path, prompt: str, count: int) -> list[int]:
     import torch
     from transformers import AutoModelForCausalLM
@@ -65,11 +71,12 @@ def export(argosy: str, model: Path, output: Path, *options: str) -> None:
 
 def compare(argosy: str, model: Path, work: Path, count: int, *options: str) -> list[str]:
     """What is wrong; empty: nothing."""
-    from generation_worker import byte_tokenizer
+    from generation_worker import letter_tokenizer
 
     program, tokenizer = work / "model.pte", work / "tokenizer.json"
     work.mkdir(parents=True, exist_ok=True)
-    tokenizer.write_text(json.dumps(byte_tokenizer(256), ensure_ascii=False), encoding="utf-8")
+    program.unlink(missing_ok=True)
+    tokenizer.write_text(json.dumps(letter_tokenizer(vocabulary_size(model)), ensure_ascii=False), encoding="utf-8")
     export(argosy, model, program, "--max-seq-len", "64", *options)
     expected = eager_tokens(model, PROMPT, count)
     problems = []

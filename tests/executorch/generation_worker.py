@@ -2,7 +2,7 @@
 
     python generation_worker.py runner|methods MODEL.pte TOKENIZER.json PROMPT COUNT
 
-`runner` is ExecuTorch's TextLLMRunner with a tokenizer whose tokens are bytes (byte_tokenizer); `methods` calls the program's
+`runner` is ExecuTorch's TextLLMRunner with a tokenizer whose tokens are letters (letter_tokenizer); `methods` calls the program's
 methods in a loop, and also brings the prompt in pieces. Prints the tokens as JSON."""
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ import sys
 from pathlib import Path
 
 
-def byte_tokenizer(size: int) -> dict:
-    """Token i is the byte i, as far as `size` goes."""
-    printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    letters = {byte: chr(byte) for byte in printable}
-    for byte in range(256):
-        letters.setdefault(byte, chr(256 + len(letters) - len(printable)))
-    vocabulary = {letters[byte]: byte for byte in range(min(size, 256))}
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+def tokens_of(size: int) -> dict[str, int]:
+    """Token i is the letter of that code, where there is one that can be seen."""
+    return {chr(i) if 32 <= i < 127 else f"<{i}>": i for i in range(size)}
+
+
+def letter_tokenizer(size: int) -> dict:
     return {
-        "version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": byte_level, "post_processor": None,
-        "decoder": byte_level,
+        "version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": None, "post_processor": None,
+        "decoder": {"type": "Fuse"},
         "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
-                  "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "vocab": vocabulary, "merges": []},
+                  "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "vocab": tokens_of(size), "merges": []},
     }  # fmt: skip
 
 
 def by_runner(program: str, tokenizer: str, prompt: str, count: int) -> list[int]:
+    from executorch.extension.llm.custom_ops import custom_ops  # noqa: F401
     from executorch.extension.llm.runner import GenerationConfig, TextLLMRunner
 
     runner = TextLLMRunner(program, tokenizer)
     pieces: list[str] = []
     settings = GenerationConfig(echo=False, max_new_tokens=count, temperature=0.0, num_bos=0, num_eos=0)
     runner.generate(prompt, settings, pieces.append)
-    return list("".join(pieces).encode())
+    known = json.loads(Path(tokenizer).read_text(encoding="utf-8"))["model"]["vocab"]
+    return [known[piece] for piece in pieces if piece]
 
 
 def by_methods(program: str, prompt: str, count: int) -> list[list[int]]:
