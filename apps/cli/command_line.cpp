@@ -169,9 +169,12 @@ CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::strin
   return command;
 }
 
-std::vector<std::string> names_of_engines() {
+/// Of those that run files of that backend; "": of all.
+std::vector<std::string> names_of_engines(std::string_view backend = "") {
   std::vector<std::string> names;
-  for (const engines::Engine& engine : engines::all_engines()) names.emplace_back(engine.name);
+  for (const engines::Engine& engine : engines::all_engines()) {
+    if (backend.empty() || engine.backend == backend) names.emplace_back(engine.name);
+  }
   return names;
 }
 
@@ -191,7 +194,7 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
   const std::map<std::string, bool> levels = {{"off", false}, {"safe", true}};
   command->add_option("--optimize", onnx.lowering.optimize, "off, or safe (default): what cannot change results")
       ->transform(CLI::CheckedTransformer(levels).description(""));
-  std::vector<std::string> engine_names = names_of_engines();
+  std::vector<std::string> engine_names = names_of_engines("onnx");
   command
       ->add_option("--for,--engine", onnx.engine,
                    format("What the folder is for: {} (default: plain)", join(engine_names, ", ")))

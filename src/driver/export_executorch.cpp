@@ -102,7 +102,7 @@ class ExecutorchExport final : public Export {
   std::string program_file_;
   executorch::Document document_;
   executorch::DataPlace place_ = executorch::DataPlace::kInside;
-  const engines::Engine* engine_ = engines::find_engine("plain");
+  const engines::Engine* engine_ = engines::find_engine(kEngine);
   std::optional<engines::SourceModel> source_;
   engines::BundlePlan plan_;  // of a folder
   BundleCompanions companions_;

@@ -23,6 +23,7 @@ struct Engine {
   std::span<const LintRule> (*lint_rules)();
   /// Adds files that depend on how weights were laid out; null: there are none.
   Status (*finish)(const SourceModel& model, const std::vector<WrittenGraph>& graphs, BundlePlan& plan) = nullptr;
+  std::string_view backend = "onnx";  // whose files it runs; plans of others have no graphs
 };
 
 std::span<const Engine> all_engines();

@@ -1,4 +1,5 @@
 #include "engines/engine.h"
+#include "engines/executorch/executorch.h"
 #include "engines/genai/genai.h"
 #include "engines/lint_rule.h"
 #include "engines/optimum/optimum.h"
@@ -12,6 +13,7 @@ constexpr Engine kEngines[] = {
     {"genai", "ONNX Runtime GenAI", plan_genai, lint_genai_rules},
     {"transformersjs", "transformers.js", plan_transformersjs, lint_transformersjs_rules, finish_transformersjs},
     {"optimum", "Optimum ONNX", plan_optimum, lint_optimum_rules},
+    {"executorch", "ExecuTorch", plan_executorch, lint_executorch_rules, nullptr, "executorch"},
     {"plain", "any runtime of ONNX models", plan_plain, lint_plain_rules},
 };
 

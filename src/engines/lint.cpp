@@ -37,6 +37,9 @@ const Engine& recognise(const LintedBundle& bundle) {
   if (auto named = bundle.json("bundle.json").find("engine").as_string(); named && find_engine(*named) != nullptr)
     return *find_engine(*named);
   if (bundle.file("genai_config.json") != nullptr) return *find_engine("genai");
+  bool has_program = std::any_of(bundle.files().begin(), bundle.files().end(),
+                                 [](const LintedFile& file) { return file.name.ends_with(".pte"); });
+  if (has_program && bundle.graphs().empty()) return *find_engine("executorch");
   bool has_config = bundle.file("config.json") != nullptr;
   bool has_onnx_folder = std::any_of(bundle.files().begin(), bundle.files().end(),
                                      [](const LintedFile& file) { return file.name.starts_with("onnx/"); });
@@ -73,13 +76,14 @@ std::string some_of(const std::vector<std::string>& names) {
   return text;
 }
 
-Result<LintReport> lint(const fs::path& folder, std::string_view engine) {
+Result<LintReport> lint(const fs::path& folder, std::string_view engine, const ProgramReader& reader) {
   if (!engine.empty() && find_engine(engine) == nullptr) {
     return fail(ErrorCode::kInvalidInput, format("there is no engine {}", quoted(engine)));
   }
-  ARGOSY_TRY(LintedBundle bundle, LintedBundle::read(folder));
+  ARGOSY_TRY(LintedBundle bundle, LintedBundle::read(folder, reader));
   const Engine& linted = engine.empty() ? recognise(bundle) : *find_engine(engine);
-  LintReport report{std::string(linted.name), bundle.graphs().size(), bundle.files().size(), {}};
+  LintReport report{
+      std::string(linted.name), bundle.graphs().size() + bundle.programs().size(), bundle.files().size(), {}};
   for (RuleList list : kGeneralRules) apply(list, bundle, report.findings);
   apply(linted.lint_rules, bundle, report.findings);
   return report;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engines/lint_program.h"
 
 namespace argosy::engines {
 
@@ -43,8 +44,10 @@ struct LintReport {
 /// findings are UTF-8 without line breaks, whatever the files hold. An error is a folder that cannot be read, or an
 /// engine without rules; what is wrong inside the folder is a finding.
 ///
+/// Programs for ExecuTorch are read by `reader`; without one, rules on what is in them find nothing.
 /// Without an engine (""), it is the one that bundle.json names, else the one whose files there are, else "plain".
-Result<LintReport> lint(const std::filesystem::path& folder, std::string_view engine = "");
+Result<LintReport> lint(const std::filesystem::path& folder, std::string_view engine = "",
+                        const ProgramReader& reader = {});
 
 /// All rules, in the order in which they are applied.
 std::vector<LintRuleInfo> lint_rules();

@@ -148,7 +148,7 @@ std::optional<int64_t> LintedVocabulary::id_of(std::string_view token) const {
   return std::nullopt;
 }
 
-Result<LintedBundle> LintedBundle::read(const fs::path& folder) {
+Result<LintedBundle> LintedBundle::read(const fs::path& folder, const ProgramReader& reader) {
   LintedBundle bundle;
   bundle.folder_ = folder;
   std::error_code error;
@@ -186,6 +186,11 @@ Result<LintedBundle> LintedBundle::read(const fs::path& folder) {
       if (tensor.type == "i64" && is_small && !tensor.location.empty()) graph.external_numbers.push_back(tensor.name);
     }
     graph.model->initializers = {};  // many graphs of many tensors would take much memory
+  }
+  for (const LintedFile& file : bundle.files_) {
+    if (!reader || !file.name.ends_with(".pte") || !file.is_regular || bundle.programs_.size() >= kMaxGraphs) continue;
+    LintedProgram& program = bundle.programs_.emplace_back(reader(folder / file.name));
+    program.file = file.name;
   }
   for (std::string_view name : kJsonFiles) {
     if (!bundle.has(name)) continue;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engines/lint_program.h"
 #include "io/json.h"
 #include "io/onnx/onnx_model.h"
 
@@ -61,15 +62,16 @@ class LintedVocabulary {
 class LintedBundle {
  public:
   /// An error is a folder that cannot be listed.
-  static Result<LintedBundle> read(const std::filesystem::path& folder);
+  static Result<LintedBundle> read(const std::filesystem::path& folder, const ProgramReader& reader = {});
 
   const std::filesystem::path& folder() const { return folder_; }
-  const std::vector<LintedFile>& files() const { return files_; }     // sorted by name
-  const std::vector<LintedGraph>& graphs() const { return graphs_; }  // sorted by name
-  const LintedFile* file(std::string_view name) const;                // null if there is none
-  bool has(std::string_view name) const;                              // as a regular file
-  const LintedGraph* graph(std::string_view file) const;              // null if there is none
-  bool has_more_files() const { return has_more_files_; }             // than are listed
+  const std::vector<LintedFile>& files() const { return files_; }           // sorted by name
+  const std::vector<LintedGraph>& graphs() const { return graphs_; }        // sorted by name
+  const std::vector<LintedProgram>& programs() const { return programs_; }  // sorted by name
+  const LintedFile* file(std::string_view name) const;                      // null if there is none
+  bool has(std::string_view name) const;                                    // as a regular file
+  const LintedGraph* graph(std::string_view file) const;                    // null if there is none
+  bool has_more_files() const { return has_more_files_; }                   // than are listed
 
   /// The root of a JSON file at the top; an invalid view if there is none or it cannot be read.
   JsonView json(std::string_view file) const;
@@ -88,6 +90,7 @@ class LintedBundle {
   std::filesystem::path folder_;
   std::vector<LintedFile> files_;
   std::vector<LintedGraph> graphs_;
+  std::vector<LintedProgram> programs_;
   bool has_more_files_ = false;
   std::map<std::string, JsonDocument, std::less<>> json_;
   std::map<std::string, std::string, std::less<>> unreadable_json_;

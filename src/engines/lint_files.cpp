@@ -1,5 +1,7 @@
 // What is there, and whether it can be read at all.
 
+#include <algorithm>
+
 #include "engines/lint_rule.h"
 #include "io/names.h"
 
@@ -10,7 +12,9 @@ namespace {
 constexpr uint64_t kMaxProtobuf = (uint64_t{1} << 31) - 1;
 
 void check_no_graph(const LintedBundle& bundle, const FindingSink& found) {
-  if (bundle.graphs().empty()) found.add("", "there is no .onnx file");
+  bool has_program = std::any_of(bundle.files().begin(), bundle.files().end(),
+                                 [](const LintedFile& file) { return file.name.ends_with(".pte"); });
+  if (bundle.graphs().empty() && !has_program) found.add("", "there is no .onnx file");
 }
 
 void check_graph_too_large(const LintedBundle& bundle, const FindingSink& found) {

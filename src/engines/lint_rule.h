@@ -43,6 +43,7 @@ std::span<const LintRule> lint_cache_rules();          // lint_cache.cpp
 std::span<const LintRule> lint_token_rules();          // lint_tokens.cpp
 
 // Rules for the bundles of one engine, in its folder.
+std::span<const LintRule> lint_executorch_rules();
 std::span<const LintRule> lint_genai_rules();
 std::span<const LintRule> lint_transformersjs_rules();
 std::span<const LintRule> lint_optimum_rules();

@@ -61,7 +61,9 @@ def rules() -> list[dict]:
 
 
 def test_every_rule_has_a_violation() -> None:
-    assert {rule["rule"] for rule in rules()} == {case.rule for case in CASES}
+    # programs for ExecuTorch are spoiled in src/engines/executorch/lint_test.cpp
+    seeded = {rule["rule"] for rule in rules() if rule["engine"] != "executorch"}
+    assert seeded == {case.rule for case in CASES}
 
 
 def test_defects_of_public_issues_are_among_them() -> None:
