@@ -46,13 +46,15 @@ Result<std::string> model_card(const SourceModel& model, const Engine& engine, c
   std::string card = "---\n";
   if (model.name.find('/') != std::string::npos) card += format("base_model: {}\n", model.name);
   for (const std::string& line : licence) card += line + "\n";
-  card += format("tags:\n- onnx\n- argosy\n- {}\n---\n\n", engine.name);
+  card += "tags:\n";
+  if (engine.backend != engine.name) card += format("- {}\n", engine.backend);
+  card += format("- argosy\n- {}\n---\n\n", engine.name);
   card += format("# {} for {}\n\n", model.name, engine.title);
   card += format("`{}`{}, exported by argosy {}. Check: {}.\n", model.model_class,
                  model.commit.empty() ? "" : format(", commit `{}`", model.commit), facts.argosy_version, facts.check);
   card += licence.empty() ? "The model's own card states no licence; ask its publisher before you use or share this.\n"
                           : "The licence is the model's own; licence files of it are in this folder.\n";
-  card += "\n" + graph_table(plan);
+  if (!plan.graphs.empty()) card += "\n" + graph_table(plan);
   if (!plan.usage.empty()) card += format("\n## Use\n\n{}", plan.usage);
   std::vector<std::string> notes = plan.notes;
   notes.insert(notes.end(), facts.notes.begin(), facts.notes.end());
