@@ -231,6 +231,7 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
       prepared->model_class(), components_text(*prepared), format_bytes(prepared->total_bytes()), seconds,
       format_bytes(static_cast<uint64_t>(static_cast<double>(prepared->total_bytes()) / seconds)),
       linked_text(*prepared), format_bytes(peak_rss_bytes()), check->kind));
+  for (const std::string& line : prepared->summary()) terminal.print_error(format("argosy: {}\n", line));
   return kDone;
 }
 

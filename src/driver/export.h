@@ -61,6 +61,8 @@ class Export {
   uint64_t total_bytes() const;
   /// What callers may expect to vary but the capture fixed, a line each.
   const std::vector<std::string>& fixed_dims() const { return fixed_dims_; }
+  /// What else users want to know of it, a line each.
+  virtual std::vector<std::string> summary() const { return {}; }
   /// Streams all files. They appear together, complete, or not at all; an earlier export is replaced.
   Status write(const ExportWriteOptions& options) const;
 

@@ -46,6 +46,26 @@ class ExecutorchExport final : public Export {
     return {};
   }
 
+  /// What each method takes and who computes it.
+  std::vector<std::string> summary() const override {
+    std::vector<std::string> lines;
+    for (const executorch::Method& method : document_.methods) {
+      if (method.instructions.empty()) continue;
+      uint64_t delegated = 0;
+      for (const executorch::Delegate& delegate : method.delegates) delegated += delegate.multiply_adds;
+      auto arena = [&](size_t index) { return format_bytes(index < method.arenas.size() ? method.arenas[index] : 0); };
+      std::string line = format("{}: {} of memory for one call, {} for states, {} instructions", method.name, arena(0),
+                                arena(1), method.instructions.size());
+      if (!method.delegates.empty()) line += format(", {} of them XNNPACK", method.delegates.size());
+      if (!method.delegates.empty() && method.multiply_adds != 0) {
+        line += format(" with {:.1f} % of the multiply-adds",
+                       100.0 * static_cast<double>(delegated) / static_cast<double>(method.multiply_adds));
+      }
+      lines.push_back(std::move(line));
+    }
+    return lines;
+  }
+
  protected:
   Status write_into(const fs::path& folder, const ExportWriteOptions& options,
                     const std::function<void(uint64_t)>& progress) const override {

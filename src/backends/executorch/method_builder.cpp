@@ -7,6 +7,7 @@
 #include "backends/executorch/lowering.h"
 #include "backends/executorch/memory_plan.h"
 #include "backends/executorch/method_values.h"
+#include "backends/executorch/multiply_adds.h"
 #include "backends/executorch/number_ops.h"
 #include "backends/executorch/xnnpack/delegate.h"
 #include "base/text.h"
@@ -56,6 +57,7 @@ class MethodBuilder {
     ARGOSY_TRY_STATUS(add_nodes(scope));
     if (!status_) return fail(std::move(status_.error()));
     ARGOSY_TRY_STATUS(add_outputs(scope));
+    method_.multiply_adds = multiply_adds(program_, component_, component_.entry());
     ARGOSY_TRY_STATUS(plan_memory(method_));
     return std::move(method_);
   }
