@@ -1,6 +1,6 @@
 """Writes a random checkpoint of the Llama architecture, as the Hub has them: config.json and safetensors shards of up to 5 GB.
 
-    python tests/bench/make_llama.py 17m|135m|1.1b|7b FOLDER [--seed 0]
+    python tests/bench/make_llama.py 17m|134m|135m|1.1b|7b FOLDER [--seed 0]
 
 Weights are small numbers from a fixed seed; a block of them is repeated, which makes them as fast as the disk. 7b is bfloat16
 (13.5 GB), the others are float32 (0.07, 0.5 and 4.4 GB).
@@ -21,6 +21,9 @@ BLOCK = 16 << 20  # numbers that repeat
 SIZES = {
     "17m": {"hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4,
             "num_key_value_heads": 2, "vocab_size": 32000, "tie_word_embeddings": False, "dtype": "float32"},
+    "134m": {"hidden_size": 768, "intermediate_size": 2048, "num_hidden_layers": 12, "num_attention_heads": 12,
+             "num_key_value_heads": 12, "vocab_size": 32000, "tie_word_embeddings": False, "dtype": "float32",
+             "max_position_embeddings": 512},
     "135m": {"hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30, "num_attention_heads": 9,
              "num_key_value_heads": 3, "vocab_size": 49152, "tie_word_embeddings": True, "dtype": "float32"},
     "1.1b": {"hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 22, "num_attention_heads": 32,

@@ -79,26 +79,27 @@ def run(options: argparse.Namespace) -> int:
     names = ("torch", "transformers", *_PACKAGES.get(options.engine if is_bundles else options.command, ()))
     versions = {name: importlib.metadata.version(name) for name in names}
     options.work.mkdir(parents=True, exist_ok=True)
-    journal = options.work / f"{options.command}.jsonl"
+    recipe = getattr(options, "recipe", "")
+    name = f"{options.command}-{recipe}" if recipe not in ("", "xnnpack") else options.command
+    journal = options.work / f"{name}.jsonl"
     results = _read_journal(journal, versions) if options.resume else {}
     if not options.resume:
         journal.unlink(missing_ok=True)
     tools, program = [f"{PREFIX}{options.engine}" if is_bundles else options.command], ""
     if options.command in PEERS:
-        names = zip(("ours", "peer"), PEERS[options.command], strict=True)
-        tools = [tool for name, tool in names if name in options.tools.split(",")]
+        pairs = zip(("ours", "peer"), PEERS[options.command], strict=True)
+        tools = [tool for side, tool in pairs if side in options.tools.split(",")]
     if is_bundles or options.command in tools:
         program = shutil.which(options.program)
         if program is None:
             raise ExportError(f"there is no program {options.program}", code="not-found", hint="name it by --program")
     sample = {family.name for family in first_of_kinds(families, PEER_SAMPLES.get(options.command, len(families)))}
-    recipe = getattr(options, "recipe", "")
     jobs = [
         Job(family.name, family.model_type, tool, program, options.engine_python if is_bundles else "",
             ("--recipe", recipe) if recipe else ())
         for tool in tools
         for family in families
-        if (family.name, tool) not in results and (tool == tools[0] == options.command or family.name in sample or is_bundles)
+        if (family.name, tool) not in results and (not tool.endswith("_peer") or family.name in sample)
     ]  # fmt: skip
     count = 0
 
@@ -117,13 +118,13 @@ def run(options: argparse.Namespace) -> int:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         preload(tools)
     run_jobs(jobs, Limits(options.seconds, options.memory), options.jobs, options.work / "logs", done)
-    report = options.output / f"{options.command}.md"
+    report = options.output / f"{name}.md"
     if is_bundles:
         write_bundle_report(options.engine, tools[0], families, results, versions, options.output)
     elif options.command == "capture":
         write_report(families, results, versions, options.output)
     elif options.command in PEERS:
-        write_component_report(options.command, families, results, versions, options.output)
+        write_component_report(options.command, families, results, versions, options.output, recipe)
     else:
         write_export_report(options.command, families, results, versions, options.output)
     good = sum(results.get((family.name, tools[0]), {}).get("status") == "ok" for family in families) if tools else 0

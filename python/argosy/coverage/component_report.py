@@ -10,9 +10,21 @@ from .families import KINDS, Family
 from .report import Results, reasons, table
 
 
+#: What each engine's report says of the exporter beside it.
+_PEERS = {
+    "onnx": "The *peer* is `transformers.exporters.OnnxExporter` with `dynamic=True` on the same twins, in the components that it"
+    " takes models apart into (a prompt and a step count as two), run in ONNX Runtime at three shapes: the traced one,"
+    " another one, and one short row; held to the same tolerance.",
+    "executorch": "The *peer* is `transformers.exporters.ExecutorchExporter` with `backend=\"xnnpack\", dynamic=True` on the twins of"
+    " the first families of each kind, in the components that it takes models apart into (a prompt and a step count as two), run"
+    " in ExecuTorch's runtime at three shapes: the traced one, another one, and one short row; held to the same tolerance.",
+}
+
+
 def write_component_report(
-    engine: str, families: list[Family], results: Results, versions: dict[str, str], folder: Path
+    engine: str, families: list[Family], results: Results, versions: dict[str, str], folder: Path, recipe: str = ""
 ) -> None:
+    """`recipe`: what was asked of the export, for engines that have several."""
     rows = [
         {"family": family.name, "model_type": family.model_type, "kind": family.kind,
          "ours": results.get((family.name, engine), {"status": "not run"}),
@@ -20,9 +32,10 @@ def write_component_report(
         for family in families
     ]  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    document = {"engine": engine, "versions": versions, "summary": summary(rows), "families": rows}
-    (folder / f"{engine}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    (folder / f"{engine}.md").write_text(render(document), encoding="utf-8")
+    document = {"engine": engine, "recipe": recipe, "versions": versions, "summary": summary(rows), "families": rows}
+    name = f"{engine}-{recipe}" if recipe not in ("", "xnnpack") else engine
+    (folder / f"{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / f"{name}.md").write_text(render(document), encoding="utf-8")
 
 
 def ours_right(outcome: dict[str, Any]) -> dict[str, bool]:
@@ -77,11 +90,13 @@ def _share(part: int, whole: int) -> str:
 
 def render(document: dict[str, Any]) -> str:
     engine, rows = document["engine"], document["families"]
+    recipe = f" --recipe {document['recipe']}" if document.get("recipe") else ""
+    has_shares = any("delegated" in row["ours"] for row in rows)
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     lines = [
         f"# Exports to {engine}, family by family",
         "",
-        f"Written by `python -m argosy.coverage {engine}` with {versions}; not edited by hand.",
+        f"Written by `python -m argosy.coverage {engine}{recipe}` with {versions}; not edited by hand.",
         "",
         "Each family stands for its default configuration, shrunk to a twin with random weights, which `argosy export`"
         f" exported with all its components. A component is *right* if, in a process that has {engine}'s engine and neither"
@@ -90,9 +105,7 @@ def render(document: dict[str, Any]) -> str:
         " 1e-4 of the output's scale. *ok* also means calls as `generate` makes them, and greedy tokens one by one."
         " *Components* counts those of all twins that run eagerly, *captured* those that came as far as the export.",
         "",
-        "The *peer* is `transformers.exporters.OnnxExporter` with `dynamic=True` on the same twins, in the components that it"
-        " takes models apart into (a prompt and a step count as two), run in ONNX Runtime at three shapes: the traced one,"
-        " another one, and one short row; held to the same tolerance.",
+        _PEERS[engine],
         "",
     ]
     lines += table(
@@ -114,9 +127,9 @@ def render(document: dict[str, Any]) -> str:
     )
     lines += ["", "## Families", ""]
     lines += table(
-        ("family", "class", "kind", "ours", "right", "calls right", "greedy tokens", "max abs", "CPU s", "peer",
-         "peer right", "peer CPU s"),
-        (_cells(row) for row in rows),
+        ("family", "class", "kind", "ours", "right", *(("delegated",) if has_shares else ()), "calls right", "greedy tokens",
+         "max abs", "CPU s", "peer", "peer right", "peer CPU s"),
+        (_cells(row, has_shares) for row in rows),
     )  # fmt: skip
     lines += ["", "## What did not work", "", *(list(reasons(rows, "ours")) or ["Nothing."])]
     if peer := list(reasons(rows, "peer")):
@@ -124,7 +137,7 @@ def render(document: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cells(row: dict[str, Any]) -> list[Any]:
+def _cells(row: dict[str, Any], has_shares: bool) -> list[Any]:
     ours, peer = row["ours"], row["peer"]
     parts = ours.get("components", {})
     largest = [part["max_abs"] for part in parts.values()]
@@ -137,6 +150,7 @@ def _cells(row: dict[str, Any]) -> list[Any]:
         row["kind"],
         ours["status"],
         ", ".join(f"{name}{'' if good else ' (no)'}" for name, good in right.items()),
+        *([_delegated(ours)] if has_shares else []),
         f"{calls[0]} of {calls[1]}" if parts else "",
         f"{tokens[0]} of {tokens[1]}" if tokens[1] else "",
         f"{max(largest):.1e}" if largest and None not in largest else "",
@@ -145,3 +159,9 @@ def _cells(row: dict[str, Any]) -> list[Any]:
         f"{sum(peers.values())} of {len(peers)}" if peers else "",
         peer.get("cpu_seconds", ""),
     ]
+
+
+def _delegated(outcome: dict[str, Any]) -> str:
+    """The share of multiplications that a delegate does, of each component that has any."""
+    shares = outcome.get("delegated", {}).values()
+    return ", ".join("-" if share is None else f"{100 * share:.0f} %" for share in shares)
