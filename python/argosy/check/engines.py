@@ -62,6 +62,7 @@ ENGINES = {
             executorch_worker.read_manifest,
             executorch_worker.dtype_of_executorch,
             is_bounded=True,
+            replaced_dtypes={"bfloat16": "float32"},
             twin_tolerance=1e-4,
         ),
     )
