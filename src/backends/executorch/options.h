@@ -19,12 +19,12 @@ enum class EmbeddingEncoding : uint8_t { kFloat, k8w, k4w };
 
 struct LinearQuantization {
   LinearEncoding encoding = LinearEncoding::kFloat;
-  int64_t group_size = 0;  // values that share a scale; 0: all of a row
+  int64_t group_size = -1;  // values that share a scale; 0: all of a row; negative: 32 of 8da4w, else all of a row
 };
 
 struct EmbeddingQuantization {
   EmbeddingEncoding encoding = EmbeddingEncoding::kFloat;
-  int64_t group_size = 0;
+  int64_t group_size = 0;  // 0: all of a row
 };
 
 struct LoweringOptions {

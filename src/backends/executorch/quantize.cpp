@@ -125,8 +125,8 @@ class Quantizer {
     std::optional<WeightId> weight = weight_of(graph, node.arguments[1]);
     if (!weight) return {};
     int64_t width = program_[*weight].shape[1];
-    bool has_groups = how.group_size > 0 && how.encoding == LinearEncoding::k8da4w;
-    int64_t block = has_groups ? how.group_size : width;
+    bool has_groups = how.group_size != 0 && how.encoding == LinearEncoding::k8da4w;
+    int64_t block = !has_groups ? width : how.group_size > 0 ? how.group_size : kBlockUnit;
     if (has_groups && (block % kBlockUnit != 0 || width % block != 0)) {
       diagnostics_.notes.push_back(format("{} stays as it is: its rows of {} are not made of groups of {}",
                                           program_[*weight].name, width, block));

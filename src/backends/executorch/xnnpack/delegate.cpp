@@ -80,6 +80,8 @@ class Steps {
       for (size_t i = 0; i < node.arguments.size(); ++i) {
         bool is_write = i < schema.arguments.size() && schema.arguments[i].is_written;
         for_each_value(node.arguments[i], [&](ValueId value, uint32_t) {
+          // Sizes come from the types of results.
+          if (is_delegated(id) && graph_[value].number() != nullptr) return;
           after(graph_[value].producer);
           if (root[value.index] == kNone) return;
           // Memory that somebody writes: reads and writes stay in their order.
@@ -195,10 +197,13 @@ class Outliner {
         ids_(old_.value_limit()) {}
 
   Status run() {
+    find_live();
     ARGOSY_TRY(OpId delegate, find_delegate());
     for (ValueId input : old_.inputs()) ids_[input.index] = rewriter_.add_input(copy_of(input));
     std::vector<std::vector<NodeId>> parts(steps_.count() + 1), others(steps_.count() + 1);
-    for (NodeId node : old_.nodes()) (steps_.is_delegated(node) ? parts : others)[steps_.step(node)].push_back(node);
+    for (NodeId node : old_.nodes()) {
+      if (is_live_[node.index]) (steps_.is_delegated(node) ? parts : others)[steps_.step(node)].push_back(node);
+    }
     for (uint32_t step = 0; step <= steps_.count(); ++step) {
       if (!parts[step].empty()) call(delegate, parts[step]);
       for (NodeId node : others[step]) {
@@ -224,6 +229,23 @@ class Outliner {
     std::optional<OpId> op = program_.schemas.find(kDelegate);
     ARGOSY_CHECK(op.has_value(), "no schema for delegates");
     return *op;
+  }
+
+  /// Sizes that only delegated nodes asked for are not needed any more.
+  void find_live() {
+    is_live_.assign(old_.node_limit(), false);
+    for (NodeId id = old_.last(); id.is_valid(); id = old_.previous(id)) {
+      bool is_size = !old_[id].outputs.empty();
+      bool has_use = false;
+      for (ValueId output : old_[id].outputs) {
+        is_size = is_size && old_[output].number() != nullptr;
+        for (const Use& use : old_[output].uses) {
+          has_use = has_use || !use.node.is_valid() ||
+                    (is_live_[use.node.index] && !(is_size && steps_.is_delegated(use.node)));
+        }
+      }
+      is_live_[id.index] = has_use || !is_size;
+    }
   }
 
   NewValue copy_of(ValueId value) const { return {old_[value].name, old_[value].type, old_[value].storage}; }
@@ -295,7 +317,7 @@ class Outliner {
       for (size_t i = 0; i < node.outputs.size(); ++i) {
         inner[node.outputs[i]] = body[copied].outputs[i];
         bool is_needed = std::ranges::any_of(old_[node.outputs[i]].uses, [&](const Use& use) {
-          return !use.node.is_valid() || !is_inside[use.node.index];
+          return !use.node.is_valid() || (is_live_[use.node.index] && !is_inside[use.node.index]);
         });
         if (is_needed) results.push_back(node.outputs[i]);
       }
@@ -323,7 +345,8 @@ class Outliner {
   const Steps& steps_;
   Graph entry_;
   Rewriter rewriter_;
-  std::vector<ValueId> ids_;  // by value of the old graph
+  std::vector<ValueId> ids_;   // by value of the old graph
+  std::vector<bool> is_live_;  // by node of the old graph
   std::vector<Graph> bodies_;
 };
 
