@@ -28,11 +28,12 @@ void add_global(CLI::App& app, GlobalOptions& options) {
 void add_inspect(CLI::App& app, InspectOptions& options) {
   CLI::App* command =
       app.add_subcommand("inspect", "Show what is in a file or folder: interface, ops, tensors, totals");
-  command->add_option("path", options.path, ".pt2, .capture, .ir, .onnx, .safetensors, an index, or a folder")
+  command->add_option("path", options.path, ".pt2, .capture, .ir, .onnx, .pte, .safetensors, an index, or a folder")
       ->required();
   command->add_flag("--json", options.json, "Everything, as one JSON object");
   command->add_option("--top", options.top, "Rows of long lists (0: all)")->capture_default_str();
   command->add_option("--schemas", options.schemas, "File of op schemas, for .pt2 archives");
+  command->add_option("--html", options.html, "Of a .pte: also draws how its memory is used, as a page");
 }
 
 void add_recipe(CLI::App& command, ExecutorchOptions& options) {

@@ -3,12 +3,17 @@
 #include "driver/read_input.h"
 #include "driver/run_passes.h"
 #include "inspect_format.h"
+#include "io/output.h"
 
 namespace argosy::cli {
 namespace {
 
 Result<std::string> inspect(const InspectOptions& options, const Environment& environment, Diagnostics& diagnostics) {
   ARGOSY_TRY(InputKind kind, input_kind(options.path));
+  if (!options.html.empty() && kind != InputKind::kExecutorch) {
+    return fail(ErrorCode::kInvalidInput, format("there is no picture of a {}", describe(kind)),
+                "--html draws the memory of a .pte file");
+  }
   size_t top = options.top == 0 ? SIZE_MAX : options.top;
   if (kind == InputKind::kCheckpoint) {
     ARGOSY_TRY(CheckpointReport report, inspect_checkpoint(options.path, options.json ? 0 : top));
@@ -17,6 +22,15 @@ Result<std::string> inspect(const InspectOptions& options, const Environment& en
   if (kind == InputKind::kOnnx) {
     ARGOSY_TRY(OnnxReport report, inspect_onnx(options.path));
     return options.json ? onnx_json(options.path, report) : onnx_text(options.path, report, top);
+  }
+  if (kind == InputKind::kExecutorch) {
+    ARGOSY_TRY(PteReport report, inspect_pte(options.path));
+    if (!options.html.empty()) {
+      ARGOSY_TRY(OutputFile file, OutputFile::create(options.html, Overwrite::kReplace));
+      ARGOSY_TRY_STATUS(file.write(memory_html(std::filesystem::path(options.path).filename().string(), report)));
+      ARGOSY_TRY_STATUS(file.commit());
+    }
+    return options.json ? pte_json(options.path, report) : pte_text(options.path, report, top);
   }
   InputOptions input;
   input.schemas = options.schemas.empty() ? environment.schemas : std::filesystem::path(options.schemas);

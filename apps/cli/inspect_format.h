@@ -3,6 +3,7 @@
 #include <string>
 
 #include "driver/inspect.h"
+#include "driver/inspect_pte.h"
 
 namespace argosy::cli {
 
@@ -12,11 +13,13 @@ std::string onnx_op_name(std::string_view domain, std::string_view op_type);
 // The human layout: aligned columns, lists cut after `top` rows (0: not cut).
 std::string checkpoint_text(const std::string& path, const CheckpointReport& report, size_t top);
 std::string onnx_text(const std::string& path, const OnnxReport& report, size_t top);
+std::string pte_text(const std::string& path, const PteReport& report, size_t top);
 std::string program_text(const std::string& path, InputKind kind, const ProgramReport& report, size_t top);
 
 // Everything, as one compact JSON object on one line. Members are only ever added.
 std::string checkpoint_json(const std::string& path, const CheckpointReport& report);
 std::string onnx_json(const std::string& path, const OnnxReport& report);
+std::string pte_json(const std::string& path, const PteReport& report);
 std::string program_json(const std::string& path, InputKind kind, const ProgramReport& report);
 
 }  // namespace argosy::cli

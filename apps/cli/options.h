@@ -34,6 +34,7 @@ struct InspectOptions {
   bool json = false;
   size_t top = 20;  // rows of long lists in the human layout
   std::string schemas;
+  std::string html;  // where a picture goes, or empty
 };
 
 struct OptOptions {

@@ -14,6 +14,7 @@ std::string_view describe(InputKind kind) {
     case InputKind::kText: return "IR text";
     case InputKind::kCheckpoint: return "safetensors checkpoint";
     case InputKind::kOnnx: return "ONNX model";
+    case InputKind::kExecutorch: return "ExecuTorch program";
   }
   return "";
 }
@@ -28,10 +29,12 @@ Result<InputKind> input_kind(const std::filesystem::path& path) {
   std::string name = path.filename().string();
   if (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json")) return InputKind::kCheckpoint;
   if (name.ends_with(".onnx")) return InputKind::kOnnx;
+  if (name.ends_with(".pte")) return InputKind::kExecutorch;
   if (name.ends_with(".ir")) return InputKind::kText;
   ARGOSY_TRY(auto file, ReadFile::open(path));
   std::byte head[9] = {};
   if (file->size() >= sizeof head) ARGOSY_TRY_STATUS(file->read(0, head));
+  if (std::memcmp(head + 4, "ET12", 4) == 0) return InputKind::kExecutorch;
   if (std::memcmp(head, "PK", 2) == 0 || name.ends_with(".pt2") || name.ends_with(".capture")) {
     ARGOSY_TRY(ProgramFormat format, program_format(path));
     return format == ProgramFormat::kPt2       ? InputKind::kPt2
@@ -39,9 +42,10 @@ Result<InputKind> input_kind(const std::filesystem::path& path) {
                                                : InputKind::kText;
   }
   if (head[8] == std::byte{'{'} && head[7] == std::byte{0}) return InputKind::kCheckpoint;
-  return fail(ErrorCode::kInvalidInput, format("{} is not of a kind that argosy knows", path.string()),
-              "it reads .pt2, .capture, .ir, .onnx, .safetensors, an index of shards (.safetensors.index.json), and "
-              "folders of these last two");
+  return fail(
+      ErrorCode::kInvalidInput, format("{} is not of a kind that argosy knows", path.string()),
+      "it reads .pt2, .capture, .ir, .onnx, .pte, .safetensors, an index of shards (.safetensors.index.json), and "
+      "folders of these last two");
 }
 
 }  // namespace argosy

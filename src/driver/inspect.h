@@ -16,7 +16,7 @@
 namespace argosy {
 
 /// What a path holds, as far as it can be inspected.
-enum class InputKind : uint8_t { kPt2, kCapture, kText, kCheckpoint, kOnnx };
+enum class InputKind : uint8_t { kPt2, kCapture, kText, kCheckpoint, kOnnx, kExecutorch };
 std::string_view describe(InputKind kind);  // "torch.export archive"
 
 /// By the extension, or for an unknown one by the first bytes. A folder is a checkpoint.

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import random
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,8 @@ torch = pytest.importorskip("torch")
 portable = pytest.importorskip("executorch.extension.pybindings.portable_lib")
 
 REPOSITORY = Path(__file__).parents[2]
+PROGRAMS = [REPOSITORY / "build" / preset / "apps/cli/argosy" for preset in ("release", "dev")]
+PROGRAM = os.environ.get("ARGOSY_BIN") or next((str(path) for path in PROGRAMS if path.exists()), "argosy")
 WRITERS = [REPOSITORY / "build" / preset / "tests/argosy_write_programs" for preset in ("release", "dev")]
 WRITER = next((path for path in WRITERS if path.exists()), None)
 
@@ -94,3 +100,71 @@ def test_data_beside_is_missed(programs: Path) -> None:
     module = portable._load_for_executorch(str(programs / "add_beside.pte"))
     with pytest.raises(RuntimeError):
         module.run_method("forward", (torch.rand(4, 8),))
+
+
+def outcome(program: bytes, path: Path) -> str:
+    """What becomes of a program, loaded and run in a process of its own: "ran", "error", or the signal that ended it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            quiet = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(quiet, 1)
+            os.dup2(quiet, 2)
+            path.write_bytes(program)
+            loaded = portable._load_program(
+                str(path), program_verification=portable.Verification.InternalConsistency
+            )
+            loaded.load_method("forward")([torch.rand(3, 8)])
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return f"signal {os.WTERMSIG(status)}"
+    return "ran" if os.WEXITSTATUS(status) == 0 else "error"
+
+
+def test_damaged_programs_end_in_an_error(programs: Path, tmp_path: Path) -> None:
+    whole = (programs / "add.pte").read_bytes()
+    assert outcome(whole, tmp_path / "x.pte") == "ran"
+    for size in range(0, len(whole), len(whole) // 12):
+        assert outcome(whole[:size], tmp_path / "x.pte") == "error", size
+    # Of the tables, which end where the header says; wrong weights are nobody's to find.
+    tables = int.from_bytes(whole[16:24], "little")
+    dice = random.Random(1)
+    outcomes: Counter[str] = Counter()
+    for _ in range(40):
+        damaged = bytearray(whole)
+        damaged[dice.randrange(8, tables)] ^= 1 << dice.randrange(8)
+        outcomes[outcome(bytes(damaged), tmp_path / "x.pte")] += 1
+    assert set(outcomes) <= {"ran", "error"} and outcomes["error"] > 10, outcomes
+
+
+def inspect(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([PROGRAM, "inspect", *map(str, arguments)], capture_output=True, text=True)
+
+
+def test_inspect_shows_what_a_program_consists_of(programs: Path, tmp_path: Path) -> None:
+    page = tmp_path / "memory.html"
+    text = inspect(programs / "add.pte", "--html", page)
+    assert text.returncode == 0, text.stderr
+    for line in ("aten::add.out", "f32[≤4, ≤8]", "get_max_seq_len  128", "get_eos_ids      2, 3", "256 B"):
+        assert line in text.stdout
+    drawing = page.read_text()
+    assert drawing.count("<rect") == 2 and "peak 256 B" in drawing and "<script" not in drawing
+    report = json.loads(inspect(programs / "state.pte", "--json").stdout)
+    (method,) = report["methods"]
+    assert {entry["kernel"]: entry["count"] for entry in method["kernels"]} == {
+        "aten::copy_": 2,
+        "aten::add.out": 1,
+        "aten::add.Scalar_out": 1,
+    }
+    assert method["states"] == 2 and method["arenas"][1] == 32
+    assert [entry["key"] for entry in report["data"]] == ["sum"]
+
+
+def test_inspect_refuses_damaged_programs(programs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.pte"
+    path.write_bytes((programs / "add.pte").read_bytes()[:500])
+    result = inspect(path)
+    assert result.returncode == 1 and "corrupt" in result.stderr

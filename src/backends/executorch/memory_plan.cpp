@@ -116,6 +116,17 @@ class Lives {
   std::vector<std::array<uint32_t, 2>> loops_;
 };
 
+/// Each round over loops takes loops times values, and there may be as many rounds as loops.
+bool has_too_many_loops(const Method& method) {
+  constexpr uint64_t kMaxWork = 10'000'000;
+  uint64_t loops = 0;
+  for (size_t i = 0; i < method.instructions.size(); ++i) {
+    const auto* jump = std::get_if<JumpIfFalse>(&method.instructions[i]);
+    if (jump && jump->target <= i) ++loops;
+  }
+  return loops * loops > kMaxWork / (method.values.size() + 1);
+}
+
 Status too_large(const Method& method, uint64_t bytes) {
   return fail(ErrorCode::kInvalidInput,
               format("method {} needs {} bytes of memory for its largest call", quoted(method.name), bytes),
@@ -187,6 +198,7 @@ Status plan_memory(Method& method) {
 }
 
 std::vector<Lifetime> lifetimes(const Method& method) {
+  if (has_too_many_loops(method)) return {};
   Lives lives(method);
   std::vector<Lifetime> result;
   for (size_t i = 0; i < method.values.size(); ++i) {

@@ -19,7 +19,8 @@ struct Lifetime {
   uint32_t first = 0, last = 0;  // inclusive
   uint64_t offset = 0, size = 0;
 };
-/// Of all tensors with bytes of their own in arena 1 that something uses, by offset and first instruction.
+/// Of all tensors with bytes of their own in arena 1 that something uses, by offset and first instruction. None for a
+/// method with so many jumps back (in a file of unknown origin) that finding them takes long.
 std::vector<Lifetime> lifetimes(const Method& method);
 
 /// Bytes of a tensor at its largest; the largest number there is if that overflows.
