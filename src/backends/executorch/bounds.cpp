@@ -41,7 +41,8 @@ void bound_results(const OpSchema& schema, const Component& component, const Gra
   const TensorType* self = node.arguments.empty() ? nullptr : type_of(node.arguments[0]);
   const TensorType* result = node.outputs.empty() ? nullptr : graph[node.outputs[0]].tensor();
   if (self == nullptr || result == nullptr) return;
-  if (schema.name == "aten.nonzero.default" || schema.name == "aten.masked_select.default") {
+  if (schema.name == "aten.nonzero.default" || schema.name == "aten.masked_select.default" ||
+      schema.name == "aten.nonzero_numpy.default" || schema.name == "aten.where.default") {
     if (!result->shape.empty()) bound_by(component, result->shape[0], largest_count(component, *self));
   } else if (schema.name == "aten.index.Tensor") {
     const auto* indices = node.arguments[1].get_if<ValueList>();

@@ -158,6 +158,27 @@ bool decompose_remainder(Formula& f) {
   return f.replace(f.sub(x, f.mul_integer(quotient, *y)));
 }
 
+/// Of sizes: the runtime's gives what is left the sign of what is divided, Python's that of the divisor.
+bool decompose_size_remainder(Formula& f) {
+  const Argument a = f.match["a"], b = f.match["b"];
+  const int64_t* divisor = b.get_if<int64_t>();
+  const ValueId* value = a.get_if<ValueId>();
+  if (divisor == nullptr || *divisor <= 0 || value == nullptr) return false;
+  const SymType* dividend = f.match.emit.graph()[*value].number();
+  if (dividend == nullptr || dividend->kind != SymType::Kind::kInt || !dividend->expression.is_valid()) return false;
+  SymExpr size = dividend->expression, by = f.integer(*divisor);
+  if (f.symbols().range(size).min >= 0) return false;
+  auto number = [&](std::string_view schema, Argument x, Argument y, SymExpr result) {
+    return Formula::unwrap(
+        f.match.emit.positional(schema, {std::move(x), std::move(y)}, SymType{SymType::Kind::kInt, result}));
+  };
+  SymExpr quotient = f.symbols().floor_div(size, by), whole = f.symbols().mul(quotient, by);
+  ValueId part = number("_operator.floordiv(Any a, Any b) -> Any", a, b, quotient);
+  part = number("_operator.mul(Any a, Any b) -> Any", part, b, whole);
+  SymExpr left = std::get<SymType>(f.match.result_type()).expression;
+  return f.match.replace(number("_operator.sub(Any a, Any b) -> Any", a, part, left));
+}
+
 /// The kernel takes one dtype.
 bool cast_where(Formula& f) {
   const TensorType result = f.match.result();
@@ -307,6 +328,7 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.sign.default", .name = "decompose-sign", .apply = write<decompose_sign>},
     {.op = "aten.remainder.Tensor", .name = "decompose-remainder", .apply = write<decompose_remainder>},
     {.op = "aten.remainder.Scalar", .name = "decompose-remainder", .apply = write<decompose_remainder>},
+    {.op = "_operator.mod", .name = "decompose-remainder", .apply = write<decompose_size_remainder>},
     {.op = "aten.where.self", .name = "cast-where", .apply = write<cast_where>},
     {.op = "aten.deg2rad.default", .name = "decompose-degrees", .apply = write<decompose_deg2rad>},
     {.op = "aten.rad2deg.default", .name = "decompose-degrees", .apply = write<decompose_rad2deg>},

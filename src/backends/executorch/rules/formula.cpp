@@ -267,8 +267,12 @@ ValueId Formula::reshape(ValueId x, Sizes target, std::vector<ValueId> from) {
     return size.as_integer().has_value() ||
            std::ranges::any_of(from, [&](ValueId tensor) { return std::ranges::count(shape(tensor), size) > 0; });
   };
-  bool is_empty = std::ranges::any_of(target, [](SymExpr size) { return size.as_integer() == 0; });
-  auto open = is_empty ? target.end() : std::ranges::find_if_not(target, has);
+  // Among sizes that may be 0 none can be left open.
+  auto may_be_empty = [&](SymExpr size) { return !size.is_valid() || symbols().range(size).min < 1; };
+  auto open = std::ranges::find_if_not(target, has);
+  for (auto size = target.begin(); open != target.end() && size != target.end(); ++size) {
+    if (size != open && may_be_empty(*size)) open = target.end();
+  }
   IntList list;
   for (auto size = target.begin(); size != target.end(); ++size) {
     list.push_back(size == open ? IntItem(int64_t{-1}) : item(*size, from));

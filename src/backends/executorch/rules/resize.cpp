@@ -1,4 +1,4 @@
-#include <cmath>
+#include <algorithm>
 
 #include "backends/executorch/rules/families.h"
 #include "backends/executorch/rules/formula.h"
@@ -157,6 +157,27 @@ bool rename_grid_sampler(Formula& f) {
 
 // ---- padding ----
 
+/// Less than nothing is cut off; the kernel only adds.
+bool cut_padding(Formula& f) {
+  ValueId x = f["self"];
+  std::optional<std::vector<int64_t>> pad = numbers(f.match["pad"]);
+  if (!pad || std::ranges::all_of(*pad, [](int64_t count) { return count >= 0; })) return false;
+  if (pad->size() % 2 != 0 || pad->size() / 2 > f.rank(x)) return false;
+  for (size_t i = 0; i < pad->size() / 2; ++i) {
+    int64_t &before = (*pad)[2 * i], &after = (*pad)[2 * i + 1], dim = -1 - static_cast<int64_t>(i);
+    int64_t first = std::max<int64_t>(-before, 0), behind = std::max<int64_t>(-after, 0);
+    if (first > 0 || behind > 0) {
+      x = f.slice(x, dim, first, f.symbols().sub(f.size(x, dim), f.integer(first + behind)));
+    }
+    before = std::max<int64_t>(before, 0);
+    after = std::max<int64_t>(after, 0);
+  }
+  const TensorType result = f.match.result();
+  if (std::ranges::all_of(*pad, [](int64_t count) { return count == 0; })) return f.replace(x);
+  return f.replace(f.node(aten::kConstantPad, {{"self", x}, {"pad", to_list(*pad)}, {"value", f.match["value"]}},
+                          result.dtype, result.shape));
+}
+
 /// pad.default of modes other than a constant.
 bool decompose_pad(Formula& f) {
   ValueId x = f["self"];
@@ -222,6 +243,7 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.upsample_nearest2d.default", .name = "rename-resize", .apply = write<rename_resize2d>},
     {.op = "aten._upsample_bilinear2d_aa.vec", .name = "rename-resize", .apply = write<rename_smooth_resize>},
     {.op = "aten.grid_sampler.default", .name = "rename-grid-sampler", .apply = write<rename_grid_sampler>},
+    {.op = "aten.constant_pad_nd.default", .name = "cut-padding", .apply = write<cut_padding>},
     {.op = "aten.pad.default", .name = "decompose-pad", .apply = write<decompose_pad>},
 };
 
