@@ -48,9 +48,10 @@ void bind_executorch(nb::module_& module) {
       .def_ro("notes", &LiveExecutorchProgram::notes)
       .def("save", save, "path"_a);
 
-  module.def("lower_executorch", lower, "capture"_a, "tensors"_a, "recipe"_a, "shape"_a,
-             "Lowers the capture of one graph. Tensors are (name, dtype, shape, address, bytes, identity) and must "
-             "outlive the result. The shape has the largest size of each dim that varies: \"batch=4,sequence=256\".");
+  module.def(
+      "lower_executorch", lower, "capture"_a, "tensors"_a, "recipe"_a, "shape"_a,
+      "Lowers the capture of one graph. Tensors are (name, dtype, shape, address, bytes, identity) and must "
+      "outlive the result. The shape has the largest size of each dim that varies: \"batch=0..4,sequence=0..256\".");
 }
 
 }  // namespace argosy

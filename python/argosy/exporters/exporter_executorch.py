@@ -110,7 +110,7 @@ def lower_program(
     with tempfile.TemporaryDirectory(prefix="argosy-live-") as folder:
         capture = Path(folder) / "model.capture"
         write_capture(capture, [entry], Manifest(), with_constants=False)
-        shape = ",".join(f"{name}={size}" for name, size in largest.items())
+        shape = ",".join(f"{name}=0..{size}" for name, size in largest.items())
         core = _core.lower_executorch(str(capture), tensors, config.backend, shape)
     notes += core.notes
     for note in notes:
