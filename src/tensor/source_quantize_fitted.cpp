@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <mutex>
 
 #include "base/check.h"
 #include "base/text.h"
@@ -116,12 +117,73 @@ class FittedGroup final : public SourceGroup {
   }
 
   Status read_rows(size_t output, const Box& wide, int64_t rows, std::span<std::byte> out, Scratch& scratch) const {
+    if (output != kValues && take_known(wide, rows, out)) return {};
     size_t mark = scratch.mark();
     auto values = scratch.take(static_cast<size_t>(rows * wide.extent.back()));
-    ARGOSY_TRY_STATUS(quantize(wide, rows, values, output == kValues ? std::span<std::byte>() : out, scratch));
-    if (output == kValues) pack(values, out);
+    std::vector<float> scales(static_cast<size_t>(rows * wide.extent.back() / block_));
+    ARGOSY_TRY_STATUS(quantize(wide, rows, values, scales, scratch));
+    if (output == kValues) {
+      pack(values, out);
+      keep_known(wide, rows, scales);
+    } else {
+      store(scales, out);
+    }
     scratch.release(mark);
     return {};
+  }
+
+  void store(std::span<const float> scales, std::span<std::byte> out) const {
+    auto bytes = std::as_bytes(scales);
+    if (scale_type_ == DType::kF32) {
+      std::ranges::copy(bytes, out.begin());
+    } else {
+      cast_elements(DType::kF32, bytes, scale_type_, out);
+    }
+  }
+
+  // Whoever writes a file reads the integers, then the scales. These are found together, so they are kept from the one
+  // reading to the other; a scale is forgotten when it has been read.
+  bool is_matrix() const { return scales_shape_.size() == 2; }
+
+  void keep_known(const Box& wide, int64_t rows, std::span<const float> scales) const {
+    if (!is_matrix()) return;
+    std::lock_guard lock(mutex_);
+    if (known_.empty()) known_.assign(static_cast<size_t>(scales_shape_[0] * scales_shape_[1]), std::nanf(""));
+    for_each_row(wide, rows, [&](size_t at, size_t first, size_t count) {
+      std::ranges::copy(scales.subspan(at, count), known_.begin() + static_cast<ptrdiff_t>(first));
+      known_count_ += static_cast<int64_t>(count);
+    });
+  }
+
+  bool take_known(const Box& wide, int64_t rows, std::span<std::byte> out) const {
+    if (!is_matrix()) return false;
+    std::vector<float> scales(static_cast<size_t>(rows * wide.extent.back() / block_));
+    {
+      std::lock_guard lock(mutex_);
+      if (known_.empty()) return false;
+      bool is_known = true;
+      for_each_row(wide, rows, [&](size_t at, size_t first, size_t count) {
+        for (size_t i = 0; i < count; ++i) {
+          scales[at + i] = known_[first + i];
+          is_known = is_known && !std::isnan(scales[at + i]);
+        }
+      });
+      if (!is_known) return false;
+      known_count_ -= static_cast<int64_t>(scales.size());
+      if (known_count_ <= 0) known_ = {};
+    }
+    store(scales, out);
+    return true;
+  }
+
+  // Scales of a row of the box: where they are among those of the box, and among all.
+  template <class Visit>
+  void for_each_row(const Box& wide, int64_t rows, Visit visit) const {
+    auto count = static_cast<size_t>(wide.extent[1] / block_);
+    for (int64_t row = 0; row < rows; ++row) {
+      auto first = static_cast<size_t>((wide.start[0] + row) * scales_shape_[1] + wide.start[1] / block_);
+      visit(static_cast<size_t>(row) * count, first, count);
+    }
   }
 
   void pack(std::span<const std::byte> values, std::span<std::byte> out) const {
@@ -140,7 +202,7 @@ class FittedGroup final : public SourceGroup {
   }
 
   // Quantises whole blocks, reading the box once: integers as bytes, and scales unless there is no room for them.
-  Status quantize(const Box& from, int64_t rows, std::span<std::byte> values, std::span<std::byte> scales,
+  Status quantize(const Box& from, int64_t rows, std::span<std::byte> values, std::span<float> scales,
                   Scratch& scratch) const {
     size_t mark = scratch.mark();
     DType type = input().dtype();
@@ -163,13 +225,7 @@ class FittedGroup final : public SourceGroup {
         return fail(ErrorCode::kInvalidInput, format("a NaN or an infinity in {}", quoted(input().recipe())),
                     "leave this tensor out of quantisation, or repair the checkpoint");
       }
-      if (scales.empty()) continue;
-      auto bytes = std::as_bytes(std::span(&scale, 1));
-      if (scale_type_ == DType::kF32) {
-        std::ranges::copy(bytes, scales.begin() + static_cast<ptrdiff_t>(i * sizeof(float)));
-      } else {
-        cast_elements(DType::kF32, bytes, scale_type_, scales.subspan(i * 2, 2));
-      }
+      if (!scales.empty()) scales[i] = scale;
     }
     scratch.release(mark);
     return {};
@@ -181,6 +237,9 @@ class FittedGroup final : public SourceGroup {
   DType scale_type_;
   int64_t last_ = 0;  // size of the last dim
   std::vector<int64_t> values_shape_, scales_shape_;
+  mutable std::mutex mutex_;
+  mutable std::vector<float> known_;  // scales by index, NaN: not known
+  mutable int64_t known_count_ = 0;   // more than there are if something is read twice
 };
 
 }  // namespace
