@@ -73,6 +73,7 @@ Pipeline executorch_pipeline(const LoweringOptions& options) {
   pipeline.add(merge_equal_nodes());
   if (options.recipe == Recipe::kXnnpack) {
     add_rules(pipeline, "prepare-for-xnnpack", xnnpack_rules());
+    pipeline.add(merge_equal_nodes());
     pipeline.add(eliminate_dead_code());
     pipeline.add(delegate_to_xnnpack());
   }

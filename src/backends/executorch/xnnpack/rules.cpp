@@ -1,7 +1,122 @@
 #include "backends/executorch/rules.h"
 
-namespace argosy::executorch {
+#include "backends/executorch/rules/formula.h"
 
-std::span<const RewriteRule> xnnpack_rules() { return {}; }
+namespace argosy::executorch {
+namespace {
+
+/// Where a slice of the last dim begins and ends; nullopt: another dim, steps, or computed.
+struct Part {
+  ValueId of;
+  int64_t first = 0, end = 0;
+};
+
+std::optional<Part> last_part(Formula& f, ValueId tensor) {
+  const Node* slice = f.made_by(tensor, "aten.slice.Tensor");
+  if (slice == nullptr) return std::nullopt;
+  Part part{std::get<ValueId>(slice->arguments[0].variant())};
+  std::optional<int64_t> size = f.size(part.of, -1).as_integer();
+  auto number = [&](size_t argument, int64_t none) -> std::optional<int64_t> {
+    if (slice->arguments[argument].is<None>()) return none;
+    const auto* value = slice->arguments[argument].get_if<int64_t>();
+    return value == nullptr ? std::nullopt : std::optional(*value);
+  };
+  std::optional<int64_t> dim = number(1, 0), first = number(2, 0), end = number(3, INT64_MAX), step = number(4, 1);
+  if (!size || !dim || !first || !end || step != 1 || wrap_dim(*dim, f.rank(part.of)) != f.rank(part.of) - 1) {
+    return std::nullopt;
+  }
+  part.first = *first < 0 ? *first + *size : *first;
+  part.end = std::min(*end < 0 ? *end + *size : *end, *size);
+  return part;
+}
+
+/// The tensor whose halves are swapped, the second one negated: cat(-x[n/2:], x[:n/2]), as rotary positions have it.
+std::optional<ValueId> before_rotation(Formula& f, ValueId tensor) {
+  const Node* cat = f.made_by(tensor, "aten.cat.default");
+  if (cat == nullptr) return std::nullopt;
+  const ValueList parts = std::get<ValueList>(cat->arguments[0].variant());
+  const auto* dim = cat->arguments[1].get_if<int64_t>();
+  if (parts.size() != 2 || dim == nullptr || wrap_dim(*dim, f.rank(tensor)) != f.rank(tensor) - 1) return std::nullopt;
+  const Node* neg = f.made_by(parts[0], "aten.neg.default");
+  if (neg == nullptr) return std::nullopt;
+  std::optional<Part> high = last_part(f, std::get<ValueId>(neg->arguments[0].variant()));
+  std::optional<Part> low = last_part(f, parts[1]);
+  if (!high || !low || high->of != low->of) return std::nullopt;
+  int64_t size = *f.size(low->of, -1).as_integer();
+  bool is_half = low->first == 0 && low->end == high->first && high->end == size && 2 * low->end == size;
+  return is_half ? std::optional(low->of) : std::nullopt;
+}
+
+/// A slice costs XNNPACK more than a copy, so halves are swapped by one: from the middle of the tensor joined to
+/// itself. The sign goes to the other factor, which all layers share.
+bool swap_halves(Formula& f) {
+  for (bool is_first : {true, false}) {
+    ValueId rotated = f[is_first ? "self" : "other"], factor = f[is_first ? "other" : "self"];
+    std::optional<ValueId> x = before_rotation(f, rotated);
+    if (!x || f.rank(factor) == 0 || f.size(factor, -1) != f.size(*x, -1) || f.dtype(factor) != f.dtype(*x)) continue;
+    int64_t half = *f.size(*x, -1).as_integer() / 2;
+    ValueId swapped = f.slice(f.cat({*x, *x}, -1), -1, half, f.integer(2 * half));
+    ValueId low = f.neg(f.slice(factor, -1, 0, f.integer(half)));
+    ValueId high = f.slice(factor, -1, half, f.integer(half));
+    return f.replace(f.mul(swapped, f.cat({low, high}, -1)));
+  }
+  return false;
+}
+
+/// An operand that was expanded to the shape that the op gives it anyway.
+bool drop_expand(Formula& f) {
+  for (bool is_first : {true, false}) {
+    ValueId expanded = f[is_first ? "self" : "other"], other = f[is_first ? "other" : "self"];
+    const Node* expand = f.made_by(expanded, "aten.expand.default");
+    if (expand == nullptr) continue;
+    ValueId own = std::get<ValueId>(expand->arguments[0].variant());
+    const Sizes result = f.match.result().shape, from = f.shape(own), with = f.shape(other);
+    bool is_same = f.dtype(own) == f.dtype(expanded) && std::max(from.size(), with.size()) == result.size();
+    for (size_t back = 1; is_same && back <= result.size(); ++back) {
+      auto size = [&](const Sizes& shape) { return back > shape.size() ? f.one() : shape[shape.size() - back]; };
+      is_same = size(from) == result[result.size() - back] ||
+                (size(from) == f.one() && size(with) == result[result.size() - back]);
+    }
+    if (!is_same) continue;
+    std::vector<Argument> arguments = f.match.arguments();
+    arguments[is_first ? 0 : 1] = own;
+    Result<ValueId> value = f.match.emit.positional(f.match.schema().text, std::move(arguments), f.match.result());
+    return value && f.replace(*value);
+  }
+  return false;
+}
+
+/// Every second element of the last dim is one of the columns of pairs.
+bool slice_pairs(Formula& f) {
+  ValueId x = f["self"];
+  std::optional<size_t> dim = f.match.dim("dim", f.rank(x));
+  std::optional<int64_t> step = f.match.integer("step"),
+                         size = f.rank(x) == 0 ? std::nullopt : f.size(x, -1).as_integer();
+  std::optional<int64_t> first = f.has("start") ? f.match.integer("start") : 0;
+  std::optional<int64_t> end = f.has("end") ? f.match.integer("end") : INT64_MAX;
+  if (!dim || *dim != f.rank(x) - 1 || !step || *step < 2 || !size || *size % *step != 0 || !first || *first < 0 ||
+      *first >= *step || !end || *end < *size) {
+    return false;
+  }
+  Sizes pairs = f.shape(x);
+  pairs.back() = f.integer(*size / *step);
+  pairs.push_back(f.integer(*step));
+  return f.replace(f.select(f.reshape(x, pairs), -1, *first));
+}
+
+constexpr RewriteRule kRules[] = {
+    {.op = "aten.add.Tensor", .name = "drop-expand", .apply = write<drop_expand>},
+    {.op = "aten.div.Tensor", .name = "drop-expand", .apply = write<drop_expand>},
+    {.op = "aten.maximum.default", .name = "drop-expand", .apply = write<drop_expand>},
+    {.op = "aten.minimum.default", .name = "drop-expand", .apply = write<drop_expand>},
+    {.op = "aten.mul.Tensor", .name = "swap-halves", .apply = write<swap_halves>},
+    {.op = "aten.mul.Tensor", .name = "drop-expand", .apply = write<drop_expand>},
+    {.op = "aten.slice.Tensor", .name = "slice-pairs", .apply = write<slice_pairs>},
+    {.op = "aten.sub.Tensor", .name = "drop-expand", .apply = write<drop_expand>},
+};
+
+}  // namespace
+
+std::span<const RewriteRule> xnnpack_rules() { return kRules; }
 
 }  // namespace argosy::executorch
