@@ -58,6 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
             command.add_argument("--tools", default="ours,peer", help="ours, peer or both")
         if name == "executorch":
             command.add_argument("--recipe", default="xnnpack", choices=("xnnpack", "portable"), help="as export takes it")
+            command.add_argument("--twins", type=Path, default=Path("build/coverage/twins"),
+                                 help="where twins are kept, for other recipes and programs; delete it after changes of the capture")  # fmt: skip
         if name != "capture":
             command.add_argument("--program", default="argosy", help="the command-line program that exports")
         command.add_argument("--work", type=Path, default=Path("build/coverage"), help="logs and results as they come")
@@ -96,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     sample = {family.name for family in first_of_kinds(families, PEER_SAMPLES.get(options.command, len(families)))}
     jobs = [
         Job(family.name, family.model_type, tool, program, options.engine_python if is_bundles else "",
-            ("--recipe", recipe) if recipe else ())
+            ("--recipe", recipe) if recipe else (), options.twins / family.name if recipe and tool == options.command else None)
         for tool in tools
         for family in families
         if (family.name, tool) not in results and (not tool.endswith("_peer") or family.name in sample)

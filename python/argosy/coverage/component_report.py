@@ -21,6 +21,13 @@ _PEERS = {
 }
 
 
+_NOTES = {
+    "onnx": " *ok* also means calls as `generate` makes them, and greedy tokens one by one.",
+    "executorch": " Shapes beyond what memory is reserved for (`--shape`; by default batches of 4, and 256 or twice the traced size of"
+    " other dims) are not called. *Delegated*: the share of the multiply-adds of each method that XNNPACK computes.",
+}
+
+
 def write_component_report(
     engine: str, families: list[Family], results: Results, versions: dict[str, str], folder: Path, recipe: str = ""
 ) -> None:
@@ -102,7 +109,7 @@ def render(document: dict[str, Any]) -> str:
         f" exported with all its components. A component is *right* if, in a process that has {engine}'s engine and neither"
         " transformers nor argosy, every call at the edge shapes (batch 1 and 3, one token and many, no past and a long one,"
         " left padding, other media, both sides of windows, chunks and rotary limits) gave what the eager model gives, up to"
-        " 1e-4 of the output's scale. *ok* also means calls as `generate` makes them, and greedy tokens one by one."
+        " 1e-4 of the output's scale." + _NOTES[engine] +
         " *Components* counts those of all twins that run eagerly, *captured* those that came as far as the export.",
         "",
         _PEERS[engine],

@@ -35,12 +35,14 @@ class Job:
     engine_python: str = ""
     #: further arguments of the export
     options: tuple[str, ...] = ()
+    #: where the twin is kept, of tools that keep it
+    twin: Path | None = None
 
     def run(self, result: Path) -> None:
         """Writes a report to `result`, again after every step, so that a job that is ended has told how far it came."""
         from .worker import work
 
-        work(self.tool, self.model_type, result, self.program, self.engine_python, self.options)
+        work(self.tool, self.model_type, result, self.program, self.engine_python, self.options, self.twin)
 
 
 @dataclass(frozen=True)

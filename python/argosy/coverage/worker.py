@@ -76,8 +76,9 @@ def preload(tools: Iterable[str] = ()) -> None:
 
 
 def work(tool: str, model_type: str, path: Path, program: str = "", engine_python: str = "",
-         options: tuple[str, ...] = ()) -> None:  # fmt: skip
-    """Does one job. Any way in which it ends is a result. A tool is "ours", "peer", or an engine that runs exports."""
+         options: tuple[str, ...] = (), twin: Path | None = None) -> None:  # fmt: skip
+    """Does one job. Any way in which it ends is a result. A tool is "ours", "peer", or an engine that runs exports; of
+    some of these twins are kept, in the folder `twin`."""
     import torch
     from transformers import CONFIG_MAPPING
 
@@ -90,6 +91,11 @@ def work(tool: str, model_type: str, path: Path, program: str = "", engine_pytho
             from .bundles import run as run_bundle
 
             run_bundle(model_type, tool.removeprefix("bundle-"), program, report, engine_python)
+            return
+        if twin is not None:
+            from .prepared import run as run_prepared
+
+            run_prepared(model_type, tool, program, report, options, twin)
             return
         twin, config = make_twin(model_type, report)
         if tool == "ours":
