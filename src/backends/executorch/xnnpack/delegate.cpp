@@ -13,22 +13,25 @@ namespace {
 
 constexpr std::string_view kDelegate = "higher_order.delegate";
 
-/// By index of the program's weights: those that the component writes, in place or as an output.
-std::vector<bool> written_weights(const Program& program, const Component& component) {
+/// By index of the program's weights: those that some component writes, in place or as an output. What one writes
+/// another may read.
+std::vector<bool> written_weights(const Program& program) {
   std::vector<bool> is_written(program.weights.size(), false);
-  const Graph& graph = component.entry();
-  for (NodeId id : graph.nodes()) {
-    const OpSchema& schema = program.schemas[graph[id].op];
-    for (size_t i = 0; i < graph[id].arguments.size() && i < schema.arguments.size(); ++i) {
-      if (!schema.arguments[i].is_written) continue;
-      for_each_value(graph[id].arguments[i], [&](ValueId value, uint32_t) {
-        if (graph[value].weight.is_valid()) is_written[graph[value].weight.index] = true;
-      });
+  for (const Component& component : program.components) {
+    const Graph& graph = component.entry();
+    for (NodeId id : graph.nodes()) {
+      const OpSchema& schema = program.schemas[graph[id].op];
+      for (size_t i = 0; i < graph[id].arguments.size() && i < schema.arguments.size(); ++i) {
+        if (!schema.arguments[i].is_written) continue;
+        for_each_value(graph[id].arguments[i], [&](ValueId value, uint32_t) {
+          if (graph[value].weight.is_valid()) is_written[graph[value].weight.index] = true;
+        });
+      }
     }
-  }
-  for (const OutputSpec& output : component.outputs) {
-    if (output.kind != OutputKind::kBufferMutation && output.kind != OutputKind::kParameterMutation) continue;
-    if (std::optional<WeightId> weight = program.find_weight(output.target)) is_written[weight->index] = true;
+    for (const OutputSpec& output : component.outputs) {
+      if (output.kind != OutputKind::kBufferMutation && output.kind != OutputKind::kParameterMutation) continue;
+      if (std::optional<WeightId> weight = program.find_weight(output.target)) is_written[weight->index] = true;
+    }
   }
   return is_written;
 }
@@ -38,16 +41,14 @@ std::vector<bool> written_weights(const Program& program, const Component& compo
 /// a path that leaves a part can only come back in a later one.
 class Steps {
  public:
-  Steps(const Program& program, const Component& component)
-      : program_(program), component_(component), graph_(component.entry()) {
-    std::vector<bool> is_written = written_weights(program, component);
+  Steps(const Program& program, const Component& component, const std::vector<bool>& is_written)
+      : program_(program), graph_(component.entry()), is_written_(is_written) {
     ops_.resize(graph_.node_limit());
     step_.resize(graph_.node_limit());
     is_light_.resize(graph_.node_limit());
     for (NodeId node : graph_.nodes()) {
       ops_[node.index] = find_xnnpack_op(NodeView(program, component, graph_, node, &is_written));
     }
-    is_written_ = std::move(is_written);
     // Where something is left to the kernels, parts around it may come together.
     do {
       assign();
@@ -176,12 +177,11 @@ class Steps {
 
   static constexpr uint32_t kNone = UINT32_MAX;
   const Program& program_;
-  const Component& component_;
   const Graph& graph_;
+  const std::vector<bool>& is_written_;
   std::vector<const XnnpackOp*> ops_;  // by node; null: a kernel computes it
   std::vector<uint32_t> step_;         // by node
   std::vector<bool> is_light_;         // by node: delegated, with nothing heavy before it in XNNPACK
-  std::vector<bool> is_written_;
   uint32_t count_ = 0;
 };
 
@@ -355,8 +355,9 @@ class Outliner {
 Pass delegate_to_xnnpack() {
   return {"delegate-to-xnnpack", [](Program& program, PassContext&) -> Result<bool> {
             bool has_changed = false;
+            const std::vector<bool> is_written = written_weights(program);
             for (Component& component : program.components) {
-              Steps steps(program, component);
+              Steps steps(program, component, is_written);
               if (steps.count() == 0) continue;
               ARGOSY_TRY_STATUS(Outliner(program, component, steps).run());
               has_changed = true;

@@ -104,9 +104,62 @@ bool slice_pairs(Formula& f) {
   return f.replace(f.select(f.reshape(x, pairs), -1, *first));
 }
 
+/// Heads that share keys are rows of one product, and queries again for the mask: two sizes that vary change places,
+/// which XNNPACK's reshape does not do. With a dim for the heads of a group nothing has to.
+struct SharedHeads {
+  ValueId queries, keys, mask;
+};
+
+std::optional<SharedHeads> shared_heads(Formula& f, ValueId weights) {
+  auto operand = [](const Node* node, size_t argument) {
+    return std::get<ValueId>(node->arguments[argument].variant());
+  };
+  const Node* rows = f.made_by(weights, "aten.reshape.default");
+  const Node* softmax = rows == nullptr ? nullptr : f.made_by(operand(rows, 0), "aten.softmax.int");
+  const Node* add = softmax == nullptr ? nullptr : f.made_by(operand(softmax, 0), "aten.add.Tensor");
+  const Node* heads = add == nullptr ? nullptr : f.made_by(operand(add, 0), "aten.reshape.default");
+  const Node* product = heads == nullptr ? nullptr : f.made_by(operand(heads, 0), "aten.matmul.default");
+  const Node* grouped = product == nullptr ? nullptr : f.made_by(operand(product, 0), "aten.reshape.default");
+  if (grouped == nullptr || add->arguments[2] != Argument(int64_t{1})) return std::nullopt;
+  SharedHeads found{operand(grouped, 0), operand(product, 1), operand(add, 1)};
+  const ValueId scores = operand(add, 0), dim_owner = operand(softmax, 0);
+  bool is_last = softmax->arguments[1] == Argument(int64_t{-1}) || softmax->arguments[1] == Argument(int64_t{3});
+  if (!is_last || f.rank(found.queries) != 4 || f.rank(found.keys) != 4 || f.rank(scores) != 4 ||
+      f.rank(found.mask) > 4 || f.dtype(dim_owner) != f.dtype(found.queries)) {
+    return std::nullopt;
+  }
+  return found;
+}
+
+bool group_heads(Formula& f) {
+  std::optional<SharedHeads> heads = shared_heads(f, f["self"]);
+  if (!heads) return false;
+  ValueId values = f["other"];
+  auto fixed = [&](SymExpr size) -> std::optional<int64_t> {
+    if (std::optional<int64_t> number = size.as_integer()) return number;
+    SymRange range = f.symbols().range(size);
+    return range.min == range.max ? std::optional(range.min) : std::nullopt;
+  };
+  const Sizes queries = f.shape(heads->queries), keys = f.shape(heads->keys), mask = f.shape(heads->mask);
+  std::optional<int64_t> all = fixed(queries[1]), own = fixed(keys[1]);
+  bool is_wanted = fixed(queries[0]) == 1 && !fixed(queries[2]) && !fixed(keys[3]) && fixed(queries[3]);
+  if (!is_wanted || !all || !own || *own == 0 || *all % *own != 0) return false;
+  // Broadcast from behind, the mask meets the same dims as before if it has no heads of its own.
+  for (size_t i = 0; i + 2 < mask.size(); ++i) {
+    if (fixed(mask[i]) != 1) return false;
+  }
+  Sizes split = {queries[0], f.integer(*own), f.integer(*all / *own), queries[2], queries[3]};
+  ValueId q = f.reshape(heads->queries, split);
+  ValueId scores = f.matmul(q, f.unsqueeze(heads->keys, 2));
+  ValueId weights = f.softmax(f.add(scores, heads->mask), -1);
+  ValueId result = f.matmul(weights, f.unsqueeze(values, 2));
+  return f.replace(f.reshape(result, f.match.result().shape, {heads->queries}));
+}
+
 constexpr RewriteRule kRules[] = {
     {.op = "aten.add.Tensor", .name = "drop-expand", .apply = write<drop_expand>},
     {.op = "aten.div.Tensor", .name = "drop-expand", .apply = write<drop_expand>},
+    {.op = "aten.matmul.default", .name = "group-heads", .apply = write<group_heads>},
     {.op = "aten.maximum.default", .name = "drop-expand", .apply = write<drop_expand>},
     {.op = "aten.minimum.default", .name = "drop-expand", .apply = write<drop_expand>},
     {.op = "aten.mul.Tensor", .name = "swap-halves", .apply = write<swap_halves>},
