@@ -88,7 +88,7 @@ Status bind_embedding(Program& program, Component& component, int64_t max_seq_le
   for (const InputSpec& input : component.inputs) {
     if (input.value.is_valid() && input.name != "input_ids") from_features.insert(input.value.index);
   }
-  // Where tokens of media have features and others an embedding, there are only others.
+  // Where tokens of media have features, as far as there are any, and others an embedding, there are only others.
   for (NodeId id : graph.nodes()) {
     const Node& node = graph[id];
     auto is_from_features = [&](const Argument& argument) {
@@ -98,7 +98,7 @@ Status bind_embedding(Program& program, Component& component, int64_t max_seq_le
       });
       return found;
     };
-    if (program.schemas[node.op].name == "aten.where.self" && !is_from_features(node.arguments[0]) &&
+    if (program.schemas[node.op].name == "aten.where.self" &&
         is_from_features(node.arguments[1]) != is_from_features(node.arguments[2])) {
       const Argument& kept = node.arguments[is_from_features(node.arguments[1]) ? 2 : 1];
       ValueId other = std::get<ValueId>(kept.variant());
