@@ -164,7 +164,9 @@ executorch::ModelFacts model_facts(const engines::SourceModel& model) {
   facts.head_dim = model.text_number({"head_dim"});
   facts.sliding_window = model.text_number({"sliding_window"});
   facts.image_token_id = first("image_token_id");
+  if (!facts.image_token_id) facts.image_token_id = first("image_token_index");
   facts.audio_token_id = first("audio_token_id");
+  if (!facts.audio_token_id) facts.audio_token_id = first("audio_token_index");
   return facts;
 }
 

@@ -1,9 +1,9 @@
 """Greedy tokens of a text-generation program, in a process of its own: a runtime that aborts takes nothing else along.
 
-    python generation_worker.py runner|methods MODEL.pte TOKENIZER.json PROMPT COUNT
+    python generation_worker.py MODEL.pte TOKENIZER.json PROMPT COUNT
 
-`runner` is ExecuTorch's TextLLMRunner with a tokenizer whose tokens are letters (letter_tokenizer); `methods` calls the program's
-methods in a loop, and also brings the prompt in pieces. Prints the tokens as JSON."""
+Prints, as JSON, those of calls of the program's method with the prompt at once, with the prompt in pieces, and those of
+ExecuTorch's TextLLMRunner, with a tokenizer whose tokens are letters (letter_tokenizer)."""
 
 from __future__ import annotations
 
@@ -64,9 +64,7 @@ def by_methods(program: str, prompt: str, count: int) -> list[list[int]]:
 
 
 if __name__ == "__main__":
-    how, path, tokenizer_path, text, wanted = sys.argv[1:]
-    if how == "runner":
-        result = by_runner(path, tokenizer_path, text, int(wanted))
-    else:
-        result = by_methods(path, text, int(wanted))
-    Path("/dev/stdout").write_text(json.dumps({"tokens": result}) + "\n")
+    path, tokenizer_path, text, wanted = sys.argv[1:]
+    found = by_methods(path, text, int(wanted))
+    found.append(by_runner(path, tokenizer_path, text, int(wanted)))
+    print(json.dumps({"tokens": found}), flush=True)

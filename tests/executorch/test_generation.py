@@ -1,0 +1,104 @@
+"""Programs of tasks: what they generate is what the model generates. generation_sweep.py has more models."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("executorch")
+
+from generation_sweep import ROOT, compare, export, make_twin  # noqa: E402
+
+ARGOSY = os.environ.get("ARGOSY_BIN", str(ROOT / "build/release/apps/cli/argosy"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARGOSY_CACHE", str(tmp_path_factory.getbasetemp() / "cache-of-generation"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("twins")
+
+    def twin(family: str) -> Path:
+        if not (folder / family).exists():
+            make_twin(family, folder / family)
+        return folder / family
+
+    return twin
+
+
+def opened(path: Path):
+    from executorch.extension.llm.custom_ops import custom_ops  # noqa: F401
+    from executorch.runtime import Runtime
+
+    program = Runtime.get().load_program(str(path))
+    methods = {}
+
+    def call(name: str, *inputs):
+        if name not in methods:
+            methods[name] = program.load_method(name)
+        return methods[name].execute(list(inputs))
+
+    return program, call
+
+
+@pytest.mark.parametrize(
+    "options", [("--recipe", "xnnpack"), ("--recipe", "portable", "--no-custom-sdpa", "--no-custom-kv-cache")]
+)
+def test_a_decoder_with_windows_generates_as_eager(twins, tmp_path: Path, options: tuple[str, ...]) -> None:
+    assert compare(ARGOSY, twins("gemma3_text"), tmp_path, 8, *options) == []
+
+
+def test_a_seq2seq_model_generates_as_eager(twins, tmp_path: Path) -> None:
+    from transformers import T5ForConditionalGeneration
+
+    model = T5ForConditionalGeneration.from_pretrained(twins("t5")).eval()
+    export(ARGOSY, twins("t5"), tmp_path / "model.pte", "--max-seq-len", "32", task="text2text-generation")
+    program, call = opened(tmp_path / "model.pte")
+    assert {"encoder", "text_decoder", "decoder_start_token_id", "get_max_seq_len"} <= set(program.method_names)
+    ids = torch.randint(3, 120, (1, 9), generator=torch.Generator().manual_seed(0))
+    encoded = call("encoder", ids)[0].clone()
+    with torch.no_grad():
+        torch.testing.assert_close(encoded, model.encoder(ids).last_hidden_state, rtol=1e-4, atol=1e-4)
+        tokens = [0]
+        for position in range(5):
+            logits = call("text_decoder", torch.tensor([tokens[-1:]]), encoded, torch.tensor([position]))[0]
+            eager = model(input_ids=ids, decoder_input_ids=torch.tensor([tokens])).logits[0, -1]
+            torch.testing.assert_close(logits[0, -1], eager, rtol=1e-4, atol=1e-4)
+            tokens.append(int(eager.topk(position + 1).indices[-1]))  # another one each time
+
+
+def test_a_model_that_sees_takes_pictures_apart_from_text(twins, tmp_path: Path) -> None:
+    from transformers import LlavaForConditionalGeneration
+
+    model = LlavaForConditionalGeneration.from_pretrained(twins("llava")).eval()
+    export(ARGOSY, twins("llava"), tmp_path / "model.pte", "--max-seq-len", "128", task="multimodal-text-to-text")
+    program, call = opened(tmp_path / "model.pte")
+    assert call("modality") == ["vision"]
+    assert call("vision_token_id") == [model.config.image_token_id]
+    side = model.config.vision_config.image_size
+    pixels = torch.randn(1, 3, side, side, generator=torch.Generator().manual_seed(0))
+    seen = call("vision_encoder", pixels)[0].clone()
+    ids = torch.tensor([[5, 6, *[model.config.image_token_id] * seen.shape[1], 7, 8]])
+    texts = [call("token_embedding", part)[0].clone() for part in (ids[:, :2], ids[:, -2:])]
+    embeddings, position = torch.cat([texts[0], seen, texts[1]], dim=1), 0
+    for part in embeddings.split(40, dim=1):
+        logits = call("text_decoder", part.contiguous(), torch.arange(position, position + part.shape[1]))[0]
+        position += part.shape[1]
+    with torch.no_grad():
+        eager = model(input_ids=ids, pixel_values=pixels, attention_mask=torch.ones_like(ids)).logits[0, -1]
+    torch.testing.assert_close(logits[0, -1], eager, rtol=1e-4, atol=1e-4)
+
+
+def test_tasks_that_do_not_fit_say_so(twins, tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="image-classification needs a component model"):
+        export(ARGOSY, twins("t5"), tmp_path / "model.pte", task="image-classification")
+    with pytest.raises(RuntimeError, match='"poetry" is not a task'):
+        export(ARGOSY, twins("t5"), tmp_path / "model.pte", task="poetry")
