@@ -1,7 +1,6 @@
-#include "engines/lint.h"
-
 #include "base/text.h"
 #include "commands.h"
+#include "driver/lint_folder.h"
 #include "io/json.h"
 #include "table.h"
 
@@ -77,7 +76,7 @@ std::string rules_as_json() {
 
 int run_lint(const LintOptions& options, Terminal& terminal) {
   if (options.list_rules) return terminal.print(options.json ? rules_as_json() : rules_as_text()) ? kDone : kFailed;
-  Result<LintReport> report = engines::lint(options.folder, options.engine);
+  Result<LintReport> report = lint_folder(options.folder, options.engine);
   if (!report) {
     terminal.print_error(report.error());
     return kFailed;

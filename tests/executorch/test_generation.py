@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("executorch")
 
-from generation_sweep import ROOT, compare, export, make_twin  # noqa: E402
+from generation_sweep import ROOT, compare, export, make_twin, vocabulary_size  # noqa: E402
+from generation_worker import letter_tokenizer  # noqa: E402
 
 more = pytest.mark.skipif(
     "ARGOSY_MORE_TESTS" not in os.environ, reason="a capture takes half a minute; ARGOSY_MORE_TESTS=1 runs these too"
@@ -100,6 +103,22 @@ def test_a_model_that_sees_takes_pictures_apart_from_text(twins, tmp_path: Path)
     with torch.no_grad():
         eager = model(input_ids=ids, pixel_values=pixels, attention_mask=torch.ones_like(ids)).logits[0, -1]
     torch.testing.assert_close(logits[0, -1], eager, rtol=1e-4, atol=1e-4)
+
+
+def test_lint_looks_into_programs(twins, tmp_path: Path) -> None:
+    def rules() -> set[str]:
+        done = subprocess.run([ARGOSY, "lint", "--json", str(tmp_path)], capture_output=True, text=True)
+        return {found["rule"] for found in json.loads(done.stdout)["findings"]}
+
+    export(ARGOSY, twins("gemma3_text"), tmp_path / "model.pte", "--max-seq-len", "16")
+    size = vocabulary_size(twins("gemma3_text"))
+    (tmp_path / "tokenizer.json").write_text(json.dumps(letter_tokenizer(size)), encoding="utf-8")
+    assert rules() == set()
+    (tmp_path / "tokenizer.json").write_text(json.dumps(letter_tokenizer(size + 1)), encoding="utf-8")
+    assert rules() == {"executorch-vocabulary"}
+    whole = (tmp_path / "model.pte").read_bytes()
+    (tmp_path / "model.pte").write_bytes(whole[: len(whole) // 2])
+    assert rules() == {"executorch-program-unreadable"}
 
 
 def test_tasks_that_do_not_fit_say_so(twins, tmp_path: Path) -> None:

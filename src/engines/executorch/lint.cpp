@@ -194,7 +194,7 @@ constexpr LintRule kRules[] = {
      "export with --task, or name the method forward", check_entry},
     {"executorch-length-missing", kLintError, "a decoder with positions that does not say how long texts may be",
      "export with --task text-generation", check_length},
-    {"executorch-length", kLintError, "a program that says it takes more tokens than it does",
+    {"executorch-length", kLintWarning, "a program that says it takes more tokens than it does",
      "export with the --max-seq-len that is wanted", check_length_fits},
     {"executorch-positions", kLintError, "a decoder whose last input is not the positions of its tokens",
      "export with --task text-generation", check_positions},
