@@ -1,5 +1,5 @@
-// Any bytes as a .pte file: refused or read, and what is read can be looked at: indices are in range, lifetimes are
-// found.
+// Any bytes as a .pte file, and as a delegate's payload: refused or read, and what is read can be looked at: indices
+// are in range, lifetimes are found.
 
 #include <cstdint>
 #include <cstdlib>
@@ -24,6 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!out.empty()) std::memcpy(out.data(), data + offset, out.size());
     return {};
   };
+  require(executorch::xnnpack_contents(std::as_bytes(std::span(data, size))).payload_bytes == size);
   auto file = executorch::read_program(read, size, "fuzz");
   if (!file) return 0;
   require(file->delegates.size() == file->methods.size());

@@ -2,6 +2,8 @@
 
 #include <program_generated.h>
 
+#include <cstring>
+
 #include "backends/executorch/extended_header.h"
 #include "backends/executorch/method_values.h"
 #include "backends/executorch/xnnpack/delegate.h"
@@ -20,6 +22,14 @@ constexpr size_t kMaxRank = 16;  // what the runtime takes
 template <class Vector>
 size_t size_of(const Vector* vector) {
   return vector ? vector->size() : 0;
+}
+
+/// An element of a vector of numbers. Verified vectors begin at a multiple of four, not of their elements' size.
+template <class Number>
+Number number_of(const flatbuffers::Vector<Number>* vector, size_t index) {
+  Number number;
+  std::memcpy(&number, vector->Data() + index * sizeof(Number), sizeof(Number));
+  return flatbuffers::EndianScalar(number);
 }
 
 std::optional<DType> dtype_of(fb::ScalarType type) {
@@ -105,7 +115,8 @@ class Reader {
     if (!table || size_of(table->offsets()) <= 1) return {};
     if (table->segment_index() >= segments_.size()) return corrupt("the segment of its constants is nowhere");
     const Range& place = segments_[table->segment_index()];
-    for (uint64_t each : *table->offsets()) {
+    for (size_t i = 0; i < table->offsets()->size(); ++i) {
+      uint64_t each = number_of(table->offsets(), i);
       if (each > place.size) return corrupt("a constant lies behind the end of its segment");
       offsets.push_back(place.offset + each);
     }
@@ -141,7 +152,7 @@ class Reader {
       }
     }
     for (size_t i = 1; i < size_of(plan.non_const_buffer_sizes()); ++i) {
-      int64_t bytes = plan.non_const_buffer_sizes()->Get(static_cast<uint32_t>(i));
+      int64_t bytes = number_of(plan.non_const_buffer_sizes(), i);
       if (bytes < 0) return corrupt("a method needs memory of a negative size");
       method.arenas.push_back(static_cast<uint64_t>(bytes));
     }
@@ -158,7 +169,7 @@ class Reader {
   Result<std::vector<ValueIndex>> indices(const Vector* vector, bool may_be_none = false) const {
     std::vector<ValueIndex> result;
     for (size_t i = 0; i < size_of(vector); ++i) {
-      int64_t each = vector->Get(static_cast<uint32_t>(i));
+      int64_t each = number_of(vector, i);
       if (may_be_none && each == kNoValue) {
         result.push_back(kNoValue);
         continue;
@@ -187,7 +198,7 @@ class Reader {
       case fb::KernelTypes::DoubleList: {
         const auto* items = value.val_as_DoubleList()->items();
         std::vector<double> numbers;
-        if (items) numbers.assign(items->begin(), items->end());
+        for (size_t i = 0; i < size_of(items); ++i) numbers.push_back(number_of(items, i));
         return numbers;
       }
       case fb::KernelTypes::BoolList: {
