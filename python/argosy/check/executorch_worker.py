@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import io
 import json
 import os
 import struct
@@ -244,13 +245,15 @@ def explained() -> Iterator[None]:
     """Adds what the runtime logs to an error: the error itself has a number only."""
     sys.stderr.flush()
     kept = os.dup(2)
-    with tempfile.TemporaryFile() as log:
+    # It logs through Python's stderr where it can.
+    with tempfile.TemporaryFile() as log, contextlib.redirect_stderr(io.StringIO()) as told:
         os.dup2(log.fileno(), 2)
         try:
             yield
         except RuntimeError as error:
             log.seek(0)
-            lines = [_plain(line) for line in log.read().decode("utf-8", "replace").splitlines()]
+            text = log.read().decode("utf-8", "replace") + told.getvalue()
+            lines = [_plain(line) for line in text.splitlines()]
             said = [line for line in lines if line and "cpuinfo" not in line]
             raise RuntimeError(f"{error}: {'; '.join(said[-2:])}" if said else str(error)) from error
         finally:
