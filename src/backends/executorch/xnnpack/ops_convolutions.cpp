@@ -50,7 +50,12 @@ std::optional<Convolution> read(const NodeView& view) {
     if (std::ranges::any_of(*list, [](int64_t number) { return number < 0 || number > 65535; })) return std::nullopt;
   }
   std::vector<int64_t> shape;
-  for (size_t i = 0; i < rank; ++i) shape.push_back(*view.size(weight, i));
+  for (size_t i = 0; i < rank; ++i) {
+    std::optional<int64_t> size = view.size(weight, i);
+    if (!size || *size < 1) return std::nullopt;
+    shape.push_back(*size);
+  }
+  if (shape[0] % conv.groups != 0) return std::nullopt;
   conv.height = conv.is_flat ? 1 : shape[2];
   conv.width = shape.back();
   conv.outputs = conv.is_transposed ? shape[1] : shape[0] / conv.groups;
@@ -61,7 +66,11 @@ std::optional<Convolution> read(const NodeView& view) {
 bool supports_convolution(const NodeView& view) {
   std::optional<Convolution> conv = read(view);
   std::optional<ValueId> bias = view.tensor("bias");
-  if (!conv || (bias && !view.is_constant(*bias))) return false;
+  if (!conv) return false;
+  if (bias &&
+      (!view.is_constant(*bias) || view.rank(*bias) != 1 || view.size(*bias, 0) != conv->groups * conv->outputs)) {
+    return false;
+  }
   // One over one dim is reshaped, for which one size may vary.
   return !conv->is_flat || (view.dynamic_dims(*view.tensor("input")) <= 1 && view.dynamic_dims(view.output()) <= 1);
 }

@@ -33,7 +33,9 @@ std::optional<Pooling> read_pooling(const NodeView& view) {
     pooling.dilation = *dilation;
   }
   bool is_plain = std::ranges::all_of(pooling.kernel, [](int64_t size) { return size >= 1; }) &&
-                  std::ranges::all_of(pooling.stride, [](int64_t size) { return size >= 1; });
+                  std::ranges::all_of(pooling.stride, [](int64_t size) { return size >= 1; }) &&
+                  std::ranges::all_of(pooling.padding, [](int64_t size) { return size >= 0; }) &&
+                  std::ranges::all_of(pooling.dilation, [](int64_t size) { return size >= 1; });
   // XNNPACK pools nothing from one place to the next.
   if (!is_plain || view.rank(*view.tensor("self")) != 4 || pooling.kernel[0] * pooling.kernel[1] == 1) {
     return std::nullopt;

@@ -8,7 +8,9 @@ using Kind = XnnpackBuilder::Kind;
 bool supports_linear(const NodeView& view) {
   ValueId weight = *view.tensor("weight");
   std::optional<ValueId> bias = view.tensor("bias");
-  return view.rank(weight) == 2 && (!bias || (view.rank(*bias) == 1 && view.is_constant(*bias)));
+  if (view.rank(weight) != 2) return false;
+  return !bias || (view.rank(*bias) == 1 && view.is_constant(*bias) && view.size(weight, 0).has_value() &&
+                   view.size(*bias, 0) == view.size(weight, 0));
 }
 
 Status emit_linear(const NodeView& view, XnnpackBuilder& builder) {
@@ -64,6 +66,7 @@ Status emit_product(const NodeView& view, XnnpackBuilder& builder) {
 
 bool supports_addmm(const NodeView& view) {
   ValueId bias = *view.tensor("self"), weight = *view.tensor("mat2");
+  if (view.rank(weight) != 2) return false;
   return view.number("beta") == 1.0 && view.number("alpha") == 1.0 && view.is_constant(weight) &&
          view.is_constant(bias) && view.rank(bias) == 1 && view.size(bias, 0) == view.size(weight, 1);
 }

@@ -18,7 +18,9 @@ bool supports_quantized(const NodeView& view) {
   // Layers of weights alone are there for f32 only.
   return is_float(dtype) && view.type(view.output()).dtype == dtype &&
          (dtype == DType::kF32 || has_dynamic_rows(view)) && view.is_constant(*view.tensor("weight")) &&
-         view.is_constant(*view.tensor("scales")) && (!bias || view.is_constant(*bias));
+         view.is_constant(*view.tensor("scales")) &&
+         (!bias || (view.is_constant(*bias) && view.rank(*bias) == 1 &&
+                    view.size(*bias, 0) == view.size(*view.tensor("weight"), 0)));
 }
 
 Status emit_quantized(const NodeView& view, XnnpackBuilder& builder) {

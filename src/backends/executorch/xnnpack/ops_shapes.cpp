@@ -27,7 +27,9 @@ Status emit_reshape(const NodeView& view, XnnpackBuilder& builder) {
 
 bool supports_permute(const NodeView& view) {
   std::optional<std::vector<int64_t>> dims = view.integers("dims");
-  return dims && std::ranges::all_of(*dims, [](int64_t dim) { return dim >= 0; });
+  auto rank = static_cast<int64_t>(view.rank(*view.tensor("self")));
+  return dims && std::ssize(*dims) == rank &&
+         std::ranges::all_of(*dims, [&](int64_t dim) { return dim >= 0 && dim < rank; });
 }
 
 /// The first time a permutation is only noted: a product may take its operand as it was before.
