@@ -8,8 +8,12 @@ namespace argosy::executorch {
 namespace {
 
 // Kernels that compute in, or cast to, a dtype that they are told.
-constexpr std::string_view kTakesDType[] = {"aten::cumsum.out",   "aten::mean.dtype_out", "aten::mean.out",
-                                            "aten::prod.int_out", "aten::prod.out",       "aten::sum.IntList_out",
+constexpr std::string_view kTakesDType[] = {"aten::cumsum.out",
+                                            "aten::mean.dtype_out",
+                                            "aten::mean.out",
+                                            "aten::prod.int_out",
+                                            "aten::prod.out",
+                                            "aten::sum.IntList_out",
                                             "quantized_decomposed::embedding_byte.dtype_out"};
 
 bool is_passed(const SchemaArgument& argument, std::string_view kernel) {
@@ -18,7 +22,8 @@ bool is_passed(const SchemaArgument& argument, std::string_view kernel) {
     case SchemaKind::kDevice:
     case SchemaKind::kGenerator: return false;
     case SchemaKind::kDType:
-      return kernel.starts_with("quantized_decomposed::") || std::ranges::find(kTakesDType, kernel) != std::end(kTakesDType);
+      return kernel.starts_with("quantized_decomposed::") ||
+             std::ranges::find(kTakesDType, kernel) != std::end(kTakesDType);
     default: return argument.name != "pin_memory";
   }
 }
@@ -31,7 +36,8 @@ class Binder {
   Result<ValueIndex> bind(const SchemaType& type, const Argument& argument) {
     if (argument.is<None>()) return values_.none();
     if (const ValueId* id = argument.get_if<ValueId>()) {
-      if (type.is_list && type.kind == SchemaKind::kTensor) return values_.tensors({index_of_(*id)}, type.has_optional_items);
+      if (type.is_list && type.kind == SchemaKind::kTensor)
+        return values_.tensors({index_of_(*id)}, type.has_optional_items);
       return type.is_list ? values_.integers({index_of_(*id)}) : index_of_(*id);
     }
     if (const auto* list = argument.get_if<IntList>()) return integers(*list);

@@ -1,6 +1,7 @@
 #include "backends/executorch/bounds.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/text.h"
@@ -11,6 +12,52 @@ namespace {
 std::string name_of(const Component& component, SymExpr symbol) {
   auto found = component.dim_names.find(std::string(symbol.symbol_name()));
   return found == component.dim_names.end() ? std::string(symbol.symbol_name()) : found->second;
+}
+
+/// Lowest and highest values of an expression with real numbers, as the size of a range that has steps; nullopt: it has
+/// no bounds, or is none of a few functions.
+struct RealRange {
+  double min, max;
+};
+
+std::optional<RealRange> real_range(const SymContext& symbols, SymExpr expression) {
+  if (auto real = expression.as_real()) return RealRange{*real, *real};
+  SymRange known = symbols.range(expression);
+  if (known.min != SymRange::kNoMin && known.max != SymRange::kNoMax) {
+    return RealRange{static_cast<double>(known.min), static_cast<double>(known.max)};
+  }
+  std::vector<RealRange> parts;
+  for (SymExpr operand : expression.operands()) {
+    std::optional<RealRange> part = real_range(symbols, operand);
+    if (!part) return std::nullopt;
+    parts.push_back(*part);
+  }
+  if (parts.empty()) return std::nullopt;
+  RealRange total = parts[0];
+  std::string_view function = expression.function_name();
+  if (expression.kind() == SymKind::kAdd || function == "Add") {
+    for (size_t i = 1; i < parts.size(); ++i) total = {total.min + parts[i].min, total.max + parts[i].max};
+    return total;
+  }
+  if (expression.kind() == SymKind::kMul || function == "Mul") {
+    for (size_t i = 1; i < parts.size(); ++i) {
+      auto [low, high] = std::minmax(
+          {total.min * parts[i].min, total.min * parts[i].max, total.max * parts[i].min, total.max * parts[i].max});
+      total = {low, high};
+    }
+    return total;
+  }
+  if (expression.kind() == SymKind::kTrueDiv || function == "FloatTrueDiv" || function == "IntTrueDiv") {
+    if (parts.size() != 2 || parts[1].min <= 0) return std::nullopt;
+    auto [low, high] = std::minmax(
+        {total.min / parts[1].min, total.min / parts[1].max, total.max / parts[1].min, total.max / parts[1].max});
+    return RealRange{low, high};
+  }
+  if (function == "ToFloat") return total;
+  if (function == "CeilToInt") return RealRange{std::ceil(total.min), std::ceil(total.max)};
+  if (function == "FloorToInt" || function == "TruncToInt")
+    return RealRange{std::floor(total.min), std::ceil(total.max)};
+  return std::nullopt;
 }
 
 /// How many elements a tensor has at most.
@@ -94,6 +141,10 @@ Result<std::vector<int32_t>> largest_sizes(const Component& component, const Ten
   std::vector<int32_t> sizes;
   for (SymExpr size : type.shape) {
     int64_t bound = size.is_valid() ? component.symbols->range(size).max : SymRange::kNoMax;
+    if (bound == SymRange::kNoMax && size.is_valid()) {
+      std::optional<RealRange> range = real_range(*component.symbols, size);
+      if (range && range->max < std::numeric_limits<int32_t>::max()) bound = static_cast<int64_t>(range->max);
+    }
     if (bound > std::numeric_limits<int32_t>::max()) {
       std::string text = size.is_valid() ? component.symbols->to_text(size) : "?";
       return fail(ErrorCode::kInvalidInput, format("a dim of size {} has no upper bound", text),

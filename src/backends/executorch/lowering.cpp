@@ -7,6 +7,7 @@
 #include "backends/executorch/generation/specialise.h"
 #include "backends/executorch/quantize.h"
 #include "backends/executorch/rules.h"
+#include "backends/executorch/sharpen_sizes.h"
 #include "backends/executorch/xnnpack/delegate.h"
 #include "passes/compact_ids.h"
 #include "passes/decompose_complex.h"
@@ -67,6 +68,7 @@ Pipeline executorch_pipeline(const LoweringOptions& options) {
     pipeline.add(fix_dims(options));
     pipeline.add(eliminate_dead_code());
   }
+  pipeline.add(sharpen_sizes());
   pipeline.add(bound_dims(options));
   pipeline.add(quantize_weights(options));
   add_rules(pipeline, "decompose-composites", composite_rules());

@@ -27,11 +27,11 @@ ValueIndex MethodValues::none() {
 }
 
 ValueIndex MethodValues::integer(int64_t value) { return interned(integers_, value, *this, value); }
-ValueIndex MethodValues::real(double value) {
-  return interned(reals_, std::bit_cast<uint64_t>(value), *this, value);
-}
+ValueIndex MethodValues::real(double value) { return interned(reals_, std::bit_cast<uint64_t>(value), *this, value); }
 ValueIndex MethodValues::boolean(bool value) { return interned(booleans_, value, *this, value); }
-ValueIndex MethodValues::text(std::string_view value) { return interned(texts_, std::string(value), *this, std::string(value)); }
+ValueIndex MethodValues::text(std::string_view value) {
+  return interned(texts_, std::string(value), *this, std::string(value));
+}
 ValueIndex MethodValues::integers(std::vector<ValueIndex> items) {
   return interned(lists_, items, *this, IntValues{items});
 }

@@ -92,6 +92,18 @@ IntItem Formula::computed(SymExpr size, const std::vector<ValueId>& from) {
     }
   }
   if (!size.is_valid()) refuse("a size that is not known");
+  // A little more or less than one of them.
+  for (ValueId tensor : from) {
+    for (size_t i = 0; i < rank(tensor); ++i) {
+      SymExpr own = shape(tensor)[i];
+      std::optional<int64_t> more =
+          own.is_valid() && !own.as_integer() ? symbols().sub(size, own).as_integer() : std::nullopt;
+      if (!more) continue;
+      IntItem base = unwrap(match.emit.size(tensor, static_cast<int64_t>(i)));
+      return unwrap(match.emit.positional("_operator.add(Any a, Any b) -> Any", {argument(base), Argument(*more)},
+                                          SymType{SymType::Kind::kInt, size}));
+    }
+  }
   std::string_view schema;
   switch (size.kind()) {
     case SymKind::kAdd: schema = "_operator.add(Any a, Any b) -> Any"; break;

@@ -150,8 +150,13 @@ bool decompose_diff(Formula& f) {
   ValueId x = f["self"];
   std::optional<int64_t> times = f.match.integer("n");
   std::optional<size_t> dim = f.match.dim("dim", f.rank(x));
-  if (!times || *times < 1 || !dim || f.has("prepend") || f.has("append")) return false;
+  if (!times || *times < 1 || !dim) return false;
   auto at = static_cast<int64_t>(*dim);
+  std::vector<ValueId> parts;
+  if (f.has("prepend")) parts.push_back(f.cast(f["prepend"], f.dtype(x)));
+  parts.push_back(x);
+  if (f.has("append")) parts.push_back(f.cast(f["append"], f.dtype(x)));
+  x = f.cat(parts, at);
   for (int64_t i = 0; i < *times; ++i) {
     SymExpr fewer = f.symbols().sub(f.size(x, at), f.one());
     ValueId later = f.slice(x, at, 1, fewer), earlier = f.slice(x, at, 0, fewer);

@@ -182,16 +182,18 @@ bool cut_padding(Formula& f) {
 bool decompose_pad(Formula& f) {
   ValueId x = f["self"];
   const auto* mode = f.match["mode"].get_if<std::string>();
-  std::optional<std::vector<int64_t>> pad = numbers(f.match["pad"]);
-  if (mode == nullptr || !pad || pad->empty() || pad->size() % 2 != 0 || pad->size() > 6) return false;
+  const auto* given = f.match["pad"].get_if<IntList>();
+  if (mode == nullptr || given == nullptr || given->empty() || given->size() % 2 != 0 || given->size() > 6)
+    return false;
   const TensorType result = f.match.result();
+  std::optional<std::vector<int64_t>> pad = numbers(f.match["pad"]);
   if (*mode == "reflect" || *mode == "replicate") {
     std::string schema = std::string("aten::") + (*mode == "reflect" ? "reflection" : "replication") + "_pad" +
-                         std::to_string(pad->size() / 2) + "d(Tensor self, SymInt[" + std::to_string(pad->size()) +
+                         std::to_string(given->size() / 2) + "d(Tensor self, SymInt[" + std::to_string(given->size()) +
                          "] padding) -> Tensor";
     return f.replace(f.node(schema, {{"self", x}, {"padding", f.match["pad"]}}, result.dtype, result.shape));
   }
-  if (*mode != "circular") return false;
+  if (*mode != "circular" || !pad) return false;
   for (size_t i = 0; i < pad->size() / 2; ++i) {
     int64_t before = (*pad)[2 * i], after = (*pad)[2 * i + 1];
     int64_t dim = -1 - static_cast<int64_t>(i);
