@@ -20,6 +20,12 @@ FAMILIES = """llama qwen3 gemma3 smollm3 phi3 olmo gpt2 qwen2 mistral gemma gemm
 gptj opt bloom falcon cohere cohere2 glm4 exaone4 helium nemotron lfm2 mixtral qwen2_moe qwen3_moe gpt_oss deepseek_v3 falcon_h1
 bamba""".split()
 PROMPT = "Argosy sails 7 seas"
+HEAD = """# Text generation in ExecuTorch's runner
+
+Small models of these architectures, exported by `argosy export executorch --task text-generation --max-seq-len 64`, generate 12
+tokens greedily: in `TextLLMRunner`, and by calls of the program's method with the prompt at once and in pieces. `as eager`: all three are
+the tokens of `generate` of transformers. Written by `python tests/executorch/generation_sweep.py --table`.
+"""
 
 
 def make_twin(family: str, folder: Path) -> None:
@@ -119,7 +125,7 @@ def main() -> int:
     right = sum(not problems for _, problems in rows)
     print(f"{right} of {len(rows)} equal")
     if options.table:
-        lines = ["| model | recipe | tokens |", "|---|---|---|"]
+        lines = [HEAD, "| model | recipe | tokens |", "|---|---|---|"]
         lines += [f"| `{name}` | {options.recipe} | {'; '.join(problems) or 'as eager'} |" for name, problems in rows]
         options.table.write_text("\n".join(lines) + f"\n\n{right} of {len(rows)}.\n", encoding="utf-8")
     return 0 if right == len(rows) else 1
