@@ -42,7 +42,9 @@ def schemas(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def run(folder: Path, schemas: Path, module: nn.Module, inputs: list, dims: dict, parts: int = 1) -> None:
+def run(
+    folder: Path, schemas: Path, module: nn.Module, inputs: list, dims: dict, parts: int = 1, tolerance=1e-5
+) -> None:
     """Exports a module that was traced with the first input, and calls it with all of them."""
     torch.manual_seed(0)
     module = module.eval()
@@ -61,7 +63,7 @@ def run(folder: Path, schemas: Path, module: nn.Module, inputs: list, dims: dict
         assert len(found) == len(wanted)
         for index, (a, b) in enumerate(zip(found, wanted, strict=True)):
             assert a.shape == b.shape, index
-            assert (a - b).abs().max() <= 1e-5 * b.abs().max().clamp(min=1e-3), index
+            assert (a - b).abs().max() <= tolerance * b.abs().max().clamp(min=1e-3), index
 
 
 def elementwise(_, x):
@@ -104,6 +106,16 @@ def test_norms_of_two_sizes_that_vary(tmp_path: Path, schemas: Path) -> None:
     layers = Layers(norms, a=nn.Linear(16, 16), n=nn.LayerNorm(16))
     nn.init.normal_(layers.n.weight), nn.init.normal_(layers.n.bias)
     run(tmp_path, schemas, layers, [3 * torch.randn(2, 5, 16), torch.randn(4, 9, 16)], {0: BATCH, 1: LENGTH})
+
+
+def test_half(tmp_path: Path, schemas: Path) -> None:
+    def half(layers, x):
+        y = layers.n(100 * layers.a(x))
+        return F.silu(y), torch.softmax((y @ x.transpose(-1, -2)).float(), -1).half()
+
+    layers = Layers(half, a=nn.Linear(16, 16), n=nn.LayerNorm(16)).half()
+    sizes = [torch.randn(2, 5, 16).half(), torch.randn(2, 9, 16).half()]
+    run(tmp_path, schemas, layers, sizes, {1: LENGTH}, tolerance=5e-3)
 
 
 def test_images(tmp_path: Path, schemas: Path) -> None:

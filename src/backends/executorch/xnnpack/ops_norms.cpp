@@ -92,9 +92,32 @@ Status emit_sum(const NodeView& view, XnnpackBuilder& builder) { return emit_row
 bool is_fit_norm(const NodeView& view) {
   ValueId input = *view.tensor("input");
   std::optional<std::vector<int64_t>> shape = view.integers("normalized_shape");
-  // Sums of squares leave the range of f16.
   if (!shape || shape->size() != 1 || !is_last_static(view, input)) return false;
-  return view.type(input).dtype == DType::kF32;
+  for (std::string_view argument : {"weight", "bias"}) {
+    std::optional<ValueId> value = view.has(argument) ? view.tensor(argument) : std::nullopt;
+    if (value && !view.is_constant(*value)) return false;
+  }
+  return true;
+}
+
+// Squares leave the range of f16, so norms are f32 whatever their type is.
+
+/// The operand in f32.
+Result<XnnId> widened(const NodeView& view, XnnpackBuilder& builder, ValueId value) {
+  ARGOSY_TRY(XnnId input, builder.row_major(value));
+  if (view.type(value).dtype == DType::kF32) return input;
+  ARGOSY_TRY(std::vector<uint32_t> dims, builder.dims(value));
+  XnnId wide = builder.temporary(DType::kF32, dims);
+  builder.unary(Kind::XNNConvert, input, wide);
+  return wide;
+}
+
+/// Weight or bias in f32.
+Result<XnnId> widened_constant(const NodeView& view, XnnpackBuilder& builder, ValueId value) {
+  const Weight& weight = view.program()[view.graph()[value].weight];
+  ARGOSY_TRY(TensorSourcePtr source, converted(weight.source, DType::kF32));
+  ARGOSY_TRY(std::vector<uint32_t> dims, builder.dims(value));
+  return builder.constant(weight.name, std::move(source), dims);
 }
 
 bool supports_layer_norm(const NodeView& view) {
@@ -123,24 +146,29 @@ Status finish_norm(const NodeView& view, XnnpackBuilder& builder, XnnId centred,
   std::optional<ValueId> weight = view.tensor("weight");
   std::optional<ValueId> bias = view.has("bias") ? view.tensor("bias") : std::nullopt;
   XnnId last = centred;
+  bool is_narrow = view.type(view.output()).dtype != dtype;
   auto step = [&](Kind kind, XnnId other, bool is_last) -> Status {
     XnnId next = kNoXnn;
-    if (is_last) {
+    if (is_last && !is_narrow) {
       ARGOSY_TRY(next, builder.result(view.output()));
     } else {
       next = builder.temporary(dtype, dims);
     }
     builder.binary(kind, last, other, next);
     last = next;
+    if (is_last && is_narrow) {
+      ARGOSY_TRY(XnnId result, builder.result(view.output()));
+      builder.unary(Kind::XNNConvert, last, result);
+    }
     return {};
   };
   ARGOSY_TRY_STATUS(step(Kind::XNNMultiply, factor, !weight && !bias));
   if (weight) {
-    ARGOSY_TRY(XnnId id, builder.row_major(*weight));
+    ARGOSY_TRY(XnnId id, widened_constant(view, builder, *weight));
     ARGOSY_TRY_STATUS(step(Kind::XNNMultiply, id, !bias));
   }
   if (bias) {
-    ARGOSY_TRY(XnnId id, builder.row_major(*bias));
+    ARGOSY_TRY(XnnId id, widened_constant(view, builder, *bias));
     ARGOSY_TRY_STATUS(step(Kind::XNNAdd, id, true));
   }
   return {};
@@ -148,7 +176,7 @@ Status finish_norm(const NodeView& view, XnnpackBuilder& builder, XnnId centred,
 
 Status emit_layer_norm(const NodeView& view, XnnpackBuilder& builder) {
   ValueId value = *view.tensor("input");
-  ARGOSY_TRY(XnnId input, builder.row_major(value));
+  ARGOSY_TRY(XnnId input, widened(view, builder, value));
   ARGOSY_TRY(std::vector<uint32_t> dims, builder.dims(value));
   ARGOSY_TRY(XnnId mean, mean_of_rows(builder, input, DType::kF32, dims, 1.0 / dims.back(), 0));
   XnnId centred = builder.temporary(DType::kF32, dims);
@@ -158,7 +186,7 @@ Status emit_layer_norm(const NodeView& view, XnnpackBuilder& builder) {
 
 Status emit_rms_norm(const NodeView& view, XnnpackBuilder& builder) {
   ValueId value = *view.tensor("input");
-  ARGOSY_TRY(XnnId input, builder.row_major(value));
+  ARGOSY_TRY(XnnId input, widened(view, builder, value));
   ARGOSY_TRY(std::vector<uint32_t> dims, builder.dims(value));
   constexpr double kEpsilon = 1.1920928955078125e-07;
   return finish_norm(view, builder, input, dims, view.number("eps").value_or(kEpsilon));
