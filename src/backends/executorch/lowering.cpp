@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backends/executorch/bounds.h"
+#include "backends/executorch/fold_weights.h"
 #include "backends/executorch/generation/specialise.h"
 #include "backends/executorch/quantize.h"
 #include "backends/executorch/rules.h"
@@ -70,6 +71,7 @@ Pipeline executorch_pipeline(const LoweringOptions& options) {
   }
   pipeline.add(sharpen_sizes());
   pipeline.add(bound_dims(options));
+  pipeline.add(fold_weights());
   pipeline.add(quantize_weights(options));
   add_rules(pipeline, "decompose-composites", composite_rules());
   pipeline.add(merge_equal_nodes());
