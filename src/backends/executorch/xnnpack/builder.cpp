@@ -12,6 +12,9 @@
 namespace argosy::executorch {
 namespace {
 
+/// The use of data that XNNPACK packs: the runtime drops it by its key once it is loaded.
+constexpr std::string_view kPacked = "packed:";
+
 namespace fb = fb_xnnpack;
 
 constexpr uint32_t kIsInput = 1, kIsOutput = 2;
@@ -137,7 +140,7 @@ Result<XnnId> XnnpackBuilder::result_channels_last(ValueId value) {
   return id;
 }
 
-Result<XnnId> XnnpackBuilder::weight(ValueId value, bool is_channels_last) {
+Result<XnnId> XnnpackBuilder::weight(ValueId value, bool is_channels_last, bool is_packed) {
   const Weight& weight = program_[graph_[value].weight];
   TensorSourcePtr source = weight.source;
   std::vector<int64_t> shape(weight.shape.begin(), weight.shape.end());
@@ -155,7 +158,7 @@ Result<XnnId> XnnpackBuilder::weight(ValueId value, bool is_channels_last) {
   }
   std::vector<uint32_t> sizes(std::max<size_t>(shape.size(), 1), 1);
   std::ranges::transform(shape, sizes.begin(), [](int64_t size) { return static_cast<uint32_t>(size); });
-  return constant(weight.name, std::move(source), sizes);
+  return constant(weight.name, std::move(source), sizes, is_packed);
 }
 
 flatbuffers::Offset<fb::XNNTensorValue> XnnpackBuilder::tensor_value(fb::XNNDatatype datatype,
@@ -186,16 +189,26 @@ uint32_t XnnpackBuilder::constant_data(const std::string& key, uint64_t bytes) {
   return found->second;
 }
 
-Result<XnnId> XnnpackBuilder::constant(std::string_view name, TensorSourcePtr source, std::span<const uint32_t> dims) {
+Result<XnnId> XnnpackBuilder::constant(std::string_view name, TensorSourcePtr source, std::span<const uint32_t> dims,
+                                       bool is_packed) {
   DType dtype = source->dtype();
   auto bytes = static_cast<uint64_t>(source->bytes());
-  std::string key = data_.add(name, std::move(source));
+  std::string key = data_.add(name, std::move(source), is_packed ? kPacked : "");
   auto [found, is_new] = known_.try_emplace(key + dims_text(dims));
   if (is_new) found->second = define(datatype_of(dtype), dims, constant_data(key, bytes));
   return found->second;
 }
 
-Result<XnnId> XnnpackBuilder::filled(double value, DType dtype, std::span<const uint32_t> dims) {
+Result<XnnId> XnnpackBuilder::packed_constant(std::string_view name, TensorSourcePtr source,
+                                              std::span<const uint32_t> dims) {
+  return constant(name, std::move(source), dims, true);
+}
+
+Result<XnnId> XnnpackBuilder::packed_row(double value, DType dtype, std::span<const uint32_t> dims) {
+  return filled(value, dtype, dims, true);
+}
+
+Result<XnnId> XnnpackBuilder::filled(double value, DType dtype, std::span<const uint32_t> dims, bool is_packed) {
   size_t count = 1;
   for (uint32_t dim : dims) count *= dim;
   std::vector<float> numbers(count, static_cast<float>(value));
@@ -204,20 +217,20 @@ Result<XnnId> XnnpackBuilder::filled(double value, DType dtype, std::span<const 
   std::vector<int64_t> shape(dims.begin(), dims.end());
   ARGOSY_TRY(TensorSourcePtr source, literal(std::move(bytes), DType::kF32, shape));
   ARGOSY_TRY(source, converted(source, dtype));
-  return constant(format("xnnpack.{}.{}", format_double(value), count), std::move(source), dims);
+  return constant(format("xnnpack.{}.{}", format_double(value), count), std::move(source), dims, is_packed);
 }
 
 Result<XnnId> XnnpackBuilder::scalar(double value, DType dtype) {
   std::array<uint32_t, 1> one = {1};
-  return filled(value, dtype, one);
+  return filled(value, dtype, one, false);
 }
 
 XnnId XnnpackBuilder::quantized_constant(const QuantizedWeight& weight, std::span<const uint32_t> dims) {
   auto bytes = static_cast<uint64_t>(weight.values->bytes());
   auto scale_bytes = static_cast<uint64_t>(weight.scales->bytes());
   auto count = static_cast<uint32_t>(weight.scales->elements());
-  std::string key = data_.add(weight.name, weight.values);
-  std::string scale_key = data_.add(weight.name + ".scales", weight.scales);
+  std::string key = data_.add(weight.name, weight.values, kPacked);
+  std::string scale_key = data_.add(weight.name + ".scales", weight.scales, kPacked);
   auto tensor = tensor_value(weight.datatype, dims, constant_data(key, bytes), kNoXnn, 0);
   uint32_t scales = constant_data(scale_key, scale_bytes);
   flatbuffers::Offset<fb::XNNQuantizedTensorValue> value;

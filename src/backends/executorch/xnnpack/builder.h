@@ -43,6 +43,11 @@ class XnnpackBuilder {
 
   // ---- values of the graph ----
   Result<XnnId> row_major(ValueId value);
+  /// What XNNPACK packs when it loads, if it is a weight: filters and biases. The runtime then lets go of the bytes, which nobody
+  /// may read as they are.
+  Result<XnnId> packed(ValueId value) {
+    return graph_[value].weight.is_valid() ? weight(value, false, true) : row_major(value);
+  }
   /// Of a weight of less than four dims: as it is broadcast.
   Result<XnnId> channels_last(ValueId value);
   /// Whether there is only a form with channels last.
@@ -58,10 +63,10 @@ class XnnpackBuilder {
   // ---- others ----
   Result<std::vector<uint32_t>> dims(ValueId value) const;
   XnnId temporary(DType dtype, std::span<const uint32_t> dims);
-  /// Bytes under a name; the same bytes of the same dims are one value.
-  Result<XnnId> constant(std::string_view name, TensorSourcePtr source, std::span<const uint32_t> dims);
-  /// A row of equal numbers.
-  Result<XnnId> filled(double value, DType dtype, std::span<const uint32_t> dims);
+  /// Bytes under a name, to be packed; the same bytes of the same dims are one value.
+  Result<XnnId> packed_constant(std::string_view name, TensorSourcePtr source, std::span<const uint32_t> dims);
+  /// A row of equal numbers, to be packed.
+  Result<XnnId> packed_row(double value, DType dtype, std::span<const uint32_t> dims);
   Result<XnnId> scalar(double value, DType dtype);
   XnnId quantized_constant(const QuantizedWeight& weight, std::span<const uint32_t> dims);
   /// The tensor as int8 with a scale for each row of its last dim, chosen at run time; once for all who ask.
@@ -100,7 +105,9 @@ class XnnpackBuilder {
                uint32_t external = kNoXnn, uint32_t flags = 0);
   uint32_t constant_data(const std::string& key, uint64_t bytes);
   void add_node(Kind kind, flatbuffers::Offset<void> node, flatbuffers::Offset<fb_xnnpack::OutputMinMax> range);
-  Result<XnnId> weight(ValueId value, bool is_channels_last);
+  Result<XnnId> weight(ValueId value, bool is_channels_last, bool is_packed = false);
+  Result<XnnId> constant(std::string_view name, TensorSourcePtr source, std::span<const uint32_t> dims, bool is_packed);
+  Result<XnnId> filled(double value, DType dtype, std::span<const uint32_t> dims, bool is_packed);
 
   const Program& program_;
   const Component& component_;

@@ -95,7 +95,7 @@ Result<XnnId> filter(const NodeView& view, XnnpackBuilder& builder, const Convol
   }
   ARGOSY_TRY(source, reshaped(source, dims));
   std::vector<uint32_t> sizes(dims.begin(), dims.end());
-  return builder.constant(weight.name, std::move(source), sizes);
+  return builder.packed_constant(weight.name, std::move(source), sizes);
 }
 
 /// [n, c, l] as [n, 1, l, c]
@@ -129,7 +129,7 @@ Status emit_convolution(const NodeView& view, XnnpackBuilder& builder) {
   ARGOSY_TRY(XnnId weight, filter(view, builder, conv));
   XnnId bias = kNoXnn;
   if (std::optional<ValueId> given = view.tensor("bias")) {
-    ARGOSY_TRY(bias, builder.row_major(*given));
+    ARGOSY_TRY(bias, builder.packed(*given));
   }
   XnnId output = kNoXnn;
   if (conv.is_flat) {

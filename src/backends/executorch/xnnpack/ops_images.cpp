@@ -161,7 +161,7 @@ bool supports_prelu(const NodeView& view) {
 
 Status emit_prelu(const NodeView& view, XnnpackBuilder& builder) {
   ARGOSY_TRY(XnnId input, builder.channels_last(*view.tensor("self")));
-  ARGOSY_TRY(XnnId slope, builder.row_major(*view.tensor("weight")));
+  ARGOSY_TRY(XnnId slope, builder.packed(*view.tensor("weight")));
   ARGOSY_TRY(XnnId output, builder.result_channels_last(view.output()));
   builder.binary(Kind::XNNPReLU, input, slope, output);
   return {};

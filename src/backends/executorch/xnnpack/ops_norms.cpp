@@ -12,10 +12,10 @@ using Kind = XnnpackBuilder::Kind;
 Result<XnnId> mean_of_rows(XnnpackBuilder& builder, XnnId input, DType dtype, std::vector<uint32_t> dims, double scale,
                            double offset) {
   std::vector<uint32_t> filter = {1, dims.back()}, one = {1};
-  ARGOSY_TRY(XnnId weights, builder.filled(scale, dtype, filter));
+  ARGOSY_TRY(XnnId weights, builder.packed_row(scale, dtype, filter));
   XnnId bias = kNoXnn;
   if (offset != 0) {
-    ARGOSY_TRY(bias, builder.filled(offset, dtype, one));
+    ARGOSY_TRY(bias, builder.packed_row(offset, dtype, one));
   }
   dims.back() = 1;
   XnnId output = builder.temporary(dtype, dims);
@@ -45,7 +45,7 @@ Status emit_row_reduction(const NodeView& view, XnnpackBuilder& builder, bool is
   ARGOSY_TRY(std::vector<uint32_t> dims, builder.dims(self));
   DType dtype = view.type(self).dtype;
   std::vector<uint32_t> filter = {1, dims.back()};
-  ARGOSY_TRY(XnnId weights, builder.filled(is_mean ? 1.0 / dims.back() : 1.0, dtype, filter));
+  ARGOSY_TRY(XnnId weights, builder.packed_row(is_mean ? 1.0 / dims.back() : 1.0, dtype, filter));
   if (view.boolean("keepdim") == true) {
     ARGOSY_TRY(XnnId output, builder.result(result));
     builder.fully_connected(input, weights, kNoXnn, output);

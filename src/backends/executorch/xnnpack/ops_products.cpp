@@ -15,10 +15,10 @@ bool supports_linear(const NodeView& view) {
 
 Status emit_linear(const NodeView& view, XnnpackBuilder& builder) {
   ARGOSY_TRY(XnnId input, builder.row_major(*view.tensor("input")));
-  ARGOSY_TRY(XnnId weight, builder.row_major(*view.tensor("weight")));
+  ARGOSY_TRY(XnnId weight, builder.packed(*view.tensor("weight")));
   XnnId bias = kNoXnn;
   if (std::optional<ValueId> value = view.tensor("bias")) {
-    ARGOSY_TRY(bias, builder.row_major(*value));
+    ARGOSY_TRY(bias, builder.packed(*value));
   }
   ARGOSY_TRY(XnnId output, builder.result(view.output()));
   builder.fully_connected(input, weight, bias, output);
@@ -48,7 +48,7 @@ Status emit_product(const NodeView& view, XnnpackBuilder& builder) {
   ARGOSY_TRY(XnnId left, builder.row_major(a));
   if (view.is_constant(b) && view.rank(b) == 2) {
     // A product with a constant is a layer, whose weights are packed once.
-    ARGOSY_TRY(XnnId filter, builder.row_major(b));
+    ARGOSY_TRY(XnnId filter, builder.packed(b));
     ARGOSY_TRY(XnnId output, builder.result(view.output()));
     builder.fully_connected(left, filter, kNoXnn, output, kTransposeWeights);
     return {};
@@ -73,8 +73,8 @@ bool supports_addmm(const NodeView& view) {
 
 Status emit_addmm(const NodeView& view, XnnpackBuilder& builder) {
   ARGOSY_TRY(XnnId input, builder.row_major(*view.tensor("mat1")));
-  ARGOSY_TRY(XnnId weight, builder.row_major(*view.tensor("mat2")));
-  ARGOSY_TRY(XnnId bias, builder.row_major(*view.tensor("self")));
+  ARGOSY_TRY(XnnId weight, builder.packed(*view.tensor("mat2")));
+  ARGOSY_TRY(XnnId bias, builder.packed(*view.tensor("self")));
   ARGOSY_TRY(XnnId output, builder.result(view.output()));
   builder.fully_connected(input, weight, bias, output, kTransposeWeights);
   return {};

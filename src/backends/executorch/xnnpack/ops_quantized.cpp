@@ -41,7 +41,7 @@ Status emit_quantized(const NodeView& view, XnnpackBuilder& builder) {
     const Weight& added = view.program()[view.graph()[*given].weight];
     ARGOSY_TRY(TensorSourcePtr source, converted(added.source, DType::kF32));
     std::vector<uint32_t> length(added.shape.begin(), added.shape.end());
-    ARGOSY_TRY(bias, builder.constant(added.name, std::move(source), length));
+    ARGOSY_TRY(bias, builder.packed_constant(added.name, std::move(source), length));
   }
   ARGOSY_TRY(XnnId output, builder.result(view.output()));
   builder.fully_connected(input, filter, bias, output);
