@@ -45,8 +45,8 @@ struct OptOptions {
   std::string dump_dir;
   std::string repro_dir;
   std::string schemas;
-  std::string checkpoint;  // gives the program its weights; empty: none
-  std::string plan;        // how they come from the checkpoint; empty: by their names
+  std::string checkpoint;       // gives the program its weights; empty: none
+  std::string plan;             // how they come from the checkpoint; empty: by their names
   bool for_executorch = false;  // the passes of that backend instead of `passes`
   BackendOptions backend_options;
   std::vector<std::string> golden;

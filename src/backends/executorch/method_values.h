@@ -26,7 +26,9 @@ class MethodValues {
   /// A number that an instruction computes, of any kind: what computes it decides.
   ValueIndex computed_number() { return add(int64_t{0}); }
   ValueIndex integers(std::vector<ValueIndex> items);
-  ValueIndex tensors(std::vector<ValueIndex> items, bool has_none) { return add(TensorValues{std::move(items), has_none}); }
+  ValueIndex tensors(std::vector<ValueIndex> items, bool has_none) {
+    return add(TensorValues{std::move(items), has_none});
+  }
   /// How kernels take a dtype.
   ValueIndex dtype(DType dtype);
 

@@ -43,8 +43,8 @@ class XnnpackBuilder {
 
   // ---- values of the graph ----
   Result<XnnId> row_major(ValueId value);
-  /// What XNNPACK packs when it loads, if it is a weight: filters and biases. The runtime then lets go of the bytes, which nobody
-  /// may read as they are.
+  /// What XNNPACK packs when it loads, if it is a weight: filters and biases. The runtime then lets go of the bytes,
+  /// which nobody may read as they are.
   Result<XnnId> packed(ValueId value) {
     return graph_[value].weight.is_valid() ? weight(value, false, true) : row_major(value);
   }
