@@ -127,6 +127,7 @@ class FittedGroup final : public SourceGroup {
       keep_known(wide, rows, scales);
     } else {
       store(scales, out);
+      forget();
     }
     scratch.release(mark);
     return {};
@@ -148,6 +149,7 @@ class FittedGroup final : public SourceGroup {
   void keep_known(const Box& wide, int64_t rows, std::span<const float> scales) const {
     if (!is_matrix()) return;
     std::lock_guard lock(mutex_);
+    if (is_forgotten_) return;
     if (known_.empty()) known_.assign(static_cast<size_t>(scales_shape_[0] * scales_shape_[1]), std::nanf(""));
     for_each_row(wide, rows, [&](size_t at, size_t first, size_t count) {
       std::ranges::copy(scales.subspan(at, count), known_.begin() + static_cast<ptrdiff_t>(first));
@@ -174,6 +176,13 @@ class FittedGroup final : public SourceGroup {
     }
     store(scales, out);
     return true;
+  }
+
+  // Somebody wanted scales that were not known: what others leave here would perhaps never be read.
+  void forget() const {
+    std::lock_guard lock(mutex_);
+    known_ = {};
+    is_forgotten_ = true;
   }
 
   // Scales of a row of the box: where they are among those of the box, and among all.
@@ -239,7 +248,8 @@ class FittedGroup final : public SourceGroup {
   std::vector<int64_t> values_shape_, scales_shape_;
   mutable std::mutex mutex_;
   mutable std::vector<float> known_;  // scales by index, NaN: not known
-  mutable int64_t known_count_ = 0;   // more than there are if something is read twice
+  mutable bool is_forgotten_ = false;
+  mutable int64_t known_count_ = 0;  // more than there are if something is read twice
 };
 
 }  // namespace
