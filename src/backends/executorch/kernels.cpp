@@ -10,7 +10,7 @@ namespace {
 
 // By name, in the order of bytes.
 constexpr std::string_view kRegistered[] = {
-#include "kernel_list_generated.h"
+#include <kernel_list_generated.h>
 };
 
 // The library of ops for language models comes with the LLM runner and registers these; it is not in the list above
