@@ -63,7 +63,11 @@ class XnnpackBuilder {
   // ---- others ----
   Result<std::vector<uint32_t>> dims(ValueId value) const;
   XnnId temporary(DType dtype, std::span<const uint32_t> dims);
-  /// Bytes under a name, to be packed; the same bytes of the same dims are one value.
+  /// Bytes under a name, read as they are; the same bytes of the same dims are one value.
+  Result<XnnId> constant(std::string_view name, TensorSourcePtr source, std::span<const uint32_t> dims) {
+    return constant(name, std::move(source), dims, false);
+  }
+  /// The same, to be packed.
   Result<XnnId> packed_constant(std::string_view name, TensorSourcePtr source, std::span<const uint32_t> dims);
   /// A row of equal numbers, to be packed.
   Result<XnnId> packed_row(double value, DType dtype, std::span<const uint32_t> dims);
