@@ -153,6 +153,7 @@ class AttentionRewriter {
 
   Result<bool> rewrite(NodeId node) {
     const std::vector<Argument> arguments = call_.graph()[node].arguments;
+    if (arguments.size() < 7) return false;
     ValueId query = std::get<ValueId>(arguments[0].variant());
     ValueId key = source_of(call_, std::get<ValueId>(arguments[1].variant())).read;
     ValueId value = source_of(call_, std::get<ValueId>(arguments[2].variant())).read;

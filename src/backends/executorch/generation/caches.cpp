@@ -126,7 +126,7 @@ class StateKeeper {
   }
 
   bool is_join(const Node& node, ValueId value, size_t dim) const {
-    if (call_.program.schemas[node.op].name != "aten.cat.default") return false;
+    if (call_.program.schemas[node.op].name != "aten.cat.default" || node.arguments.size() < 2) return false;
     const auto& tensors = std::get<ValueList>(node.arguments[0].variant());
     const auto* joined = node.arguments[1].get_if<int64_t>();
     size_t rank = call_.graph()[value].tensor()->shape.size();

@@ -294,13 +294,14 @@ class DecoderBinder {
     constexpr std::string_view kOps[] = {"aten.linear.default", "aten.mul.Scalar", "aten.div.Scalar",
                                          "aten.tanh.default",   "aten.add.Scalar", "aten.to.dtype",
                                          "aten.mul.Tensor",     "aten.div.Tensor"};
-    if (node.outputs.size() != 1 || std::ranges::find(kOps, op) == std::end(kOps)) return nullptr;
+    if (node.outputs.size() != 1 || node.arguments.size() < 1 || std::ranges::find(kOps, op) == std::end(kOps))
+      return nullptr;
     const ValueId* self = node.arguments[0].get_if<ValueId>();
     if (self == nullptr) return nullptr;
     const TensorType& type = call.emit.type(*self);
     if (type.shape.size() != 3 || type.shape[1] != call.sequence) return nullptr;
     if (op == "aten.mul.Tensor" || op == "aten.div.Tensor") {
-      const ValueId* other = node.arguments[1].get_if<ValueId>();
+      const ValueId* other = node.arguments.size() < 2 ? nullptr : node.arguments[1].get_if<ValueId>();
       if (other == nullptr || !call.emit.type(*other).shape.empty()) return nullptr;
     }
     return &node;

@@ -46,7 +46,7 @@ Result<ValueId> DecoderCall::top(std::string_view schema, std::vector<Emitter::N
 }
 
 bool is_middle_swap(const Program& program, const Node& node) {
-  return program.schemas[node.op].name == "aten.permute.default" &&
+  return program.schemas[node.op].name == "aten.permute.default" && node.arguments.size() == 2 &&
          numbers(node.arguments[1]) == std::optional(std::vector<int64_t>{0, 2, 1, 3});
 }
 

@@ -8,6 +8,22 @@ namespace {
 /// Numbers that masks add to what must not be seen are at most this.
 constexpr double kVerySmall = -1e4;
 
+/// Arguments that are looked at, by how names of ops begin.
+constexpr std::pair<std::string_view, size_t> kArgumentCounts[] = {
+    {"aten.arange.start_step", 3},
+    {"aten.full.default", 2},
+    {"aten.unsqueeze.default", 2},
+    {"aten.add.", 3},
+    {"aten.sub.", 3},
+    {"aten.le.", 2},
+    {"aten.lt.", 2},
+    {"aten.ge.", 2},
+    {"aten.gt.", 2},
+    {"aten.bitwise_and.", 2},
+    {"aten.logical_and.", 2},
+    {"aten.where.", 3},
+};
+
 const ValueId* value_of(const Node& node, size_t argument) { return node.arguments[argument].get_if<ValueId>(); }
 
 /// Dims are aligned at the end, as broadcasting does.
@@ -84,6 +100,12 @@ MaskReader::Known MaskReader::read_comparison(const Node& node, std::string_view
 MaskReader::Known MaskReader::read_node(const Node& node, const TensorType& type) const {
   std::string_view name = program_.schemas[node.op].name;
   Known result;
+  // Schemas come with the program: another version of an op may have fewer arguments.
+  size_t wanted = 1;
+  for (const auto& [op, count] : kArgumentCounts) {
+    if (name.starts_with(op)) wanted = count;
+  }
+  if (node.arguments.size() < wanted) return result;
   auto self = [&]() -> const Known& { return known(*value_of(node, 0)); };
   bool has_self =
       !node.arguments.empty() && value_of(node, 0) != nullptr && graph_[*value_of(node, 0)].tensor() != nullptr;

@@ -98,7 +98,7 @@ Status bind_embedding(Program& program, Component& component, int64_t max_seq_le
       });
       return found;
     };
-    if (program.schemas[node.op].name == "aten.where.self" &&
+    if (program.schemas[node.op].name == "aten.where.self" && node.arguments.size() == 3 &&
         is_from_features(node.arguments[1]) != is_from_features(node.arguments[2])) {
       const Argument& kept = node.arguments[is_from_features(node.arguments[1]) ? 2 : 1];
       ValueId other = std::get<ValueId>(kept.variant());
