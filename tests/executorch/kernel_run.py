@@ -1,8 +1,8 @@
 """Runs the rows of tests/ops in ExecuTorch's own kernels, compared with eager.
 
-    python tests/executorch/kernel_run.py --all [--jobs 2]        all rows; what is wrong, by its reason
-    python tests/executorch/kernel_run.py --op aten.add.Tensor    the rows of an op
-    python tests/executorch/kernel_run.py "elementwise-add.Tensor(…)" …
+python tests/executorch/kernel_run.py --all [--jobs 2]        all rows; what is wrong, by its reason
+python tests/executorch/kernel_run.py --op aten.add.Tensor    the rows of an op
+python tests/executorch/kernel_run.py "elementwise-add.Tensor(…)" …
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def run(case: Case, backend: str = "portable") -> None:
     """Raises Wrong, or whatever a step raises."""
     module = module_of(case)
     program = export(case, module)
-    lowered = exporter_executorch.lower_program(program, {"inputs": case.make_inputs(0)}, ExecutorchConfig(backend=backend))
+    lowered = exporter_executorch.lower_program(
+        program, {"inputs": case.make_inputs(0)}, ExecutorchConfig(backend=backend)
+    )
     try:
         for shape in case.shapes:
             compare(case, module, lowered, shape)
