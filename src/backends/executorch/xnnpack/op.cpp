@@ -15,13 +15,30 @@ constexpr size_t kMaxRank = 6;
 
 bool is_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16; }
 
+/// What is left of an image after strides: a quotient of sizes that are all there. That it is 0 for the smallest of
+/// them is true on paper, but no convolution would have made it.
+bool is_quotient(const SymContext& symbols, SymExpr size, bool& has_quotient) {
+  has_quotient = has_quotient || size.kind() == SymKind::kFloorDiv;
+  if (size.kind() == SymKind::kSymbol && symbols.range(size).min < 1) return false;
+  for (SymExpr operand : size.operands()) {
+    if (!is_quotient(symbols, operand, has_quotient)) return false;
+  }
+  return true;
+}
+
+bool is_image_size(const NodeView& view, const TensorType& type, SymExpr size) {
+  bool has_quotient = false;
+  return type.shape.size() == 4 && is_quotient(view.symbols(), size, has_quotient) && has_quotient;
+}
+
 /// Sizes of at least 1 whose bounds are known; so that elements can be counted in 31 bits.
 bool has_bounds(const NodeView& view, const TensorType& type) {
   int64_t elements = 1;
   for (SymExpr size : type.shape) {
     if (!size.is_valid()) return false;
     SymRange range = view.symbols().range(size);
-    if (range.min < 1 || range.max > std::numeric_limits<int32_t>::max()) return false;
+    if (range.max > std::numeric_limits<int32_t>::max()) return false;
+    if (range.min < 1 && !is_image_size(view, type, size)) return false;
     elements *= range.max;
     if (elements > std::numeric_limits<int32_t>::max()) return false;
   }
