@@ -254,7 +254,7 @@ def explained() -> Iterator[None]:
             log.seek(0)
             text = log.read().decode("utf-8", "replace") + told.getvalue()
             lines = [_plain(line) for line in text.splitlines()]
-            said = [line for line in lines if line and "cpuinfo" not in line]
+            said = [line for line in lines if line and "cpuinfo" not in line and "with type id" not in line]
             raise RuntimeError(f"{error}: {'; '.join(said[-2:])}" if said else str(error)) from error
         finally:
             os.dup2(kept, 2)
