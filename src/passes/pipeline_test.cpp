@@ -100,8 +100,7 @@ TEST(PipelineTest, rejects_unknown_names) {
   EXPECT_EQ(error.message, "there is no pass \"no-such\"");
   EXPECT_EQ(error.hint,
             "the passes are: compact-ids, decompose-complex, decompose-custom-ops, eliminate-dead-code, functionalise, "
-            "normalise, "
-            "verify");
+            "merge-equal-nodes, normalise, verify");
 }
 
 }  // namespace
