@@ -251,7 +251,7 @@ def test_opt_runs_passes_on_text(argosy: Argosy, tmp_path: Path) -> None:
 def test_opt_lists_passes(argosy: Argosy) -> None:
     stdout, _ = argosy.run("opt", "--list-passes")
     names = ["compact-ids", "decompose-complex", "decompose-custom-ops", "eliminate-dead-code", "functionalise"]
-    names += ["normalise", "verify"]
+    names += ["merge-equal-nodes", "normalise", "verify"]
     assert [line.split()[0] for line in stdout.splitlines()] == names
 
 
