@@ -130,7 +130,7 @@ void judge(DoctorReport& report) {
   report.abilities.push_back(
       {"capture models that are not in the cache", lacking.empty(),
        lacking.empty() ? "" : format("Python lacks {}; install them for it", join(lacking, ", "))});
-  report.abilities.push_back({"export captures to ONNX and .pt2", true, ""});
+  report.abilities.push_back({"export captures to ONNX, ExecuTorch and .pt2", true, ""});
   bool has_runtime = !version_of(report, "onnxruntime").empty();
   report.abilities.push_back({"check exports to ONNX", lacking.empty() && has_runtime,
                               has_runtime ? lacking.empty() ? "" : "captures cannot be made, see above"
@@ -138,7 +138,10 @@ void judge(DoctorReport& report) {
   bool has_genai = has_package && !version_of(report, "onnxruntime-genai").empty();
   report.abilities.push_back({"run bundles in ONNX Runtime GenAI", has_genai,
                               has_genai ? "" : "Python lacks argosy or onnxruntime-genai; install them for it"});
-  report.abilities.push_back({"export to ExecuTorch", false, "not in this version"});
+  bool has_executorch = !version_of(report, "executorch").empty();
+  report.abilities.push_back({"check exports to ExecuTorch", lacking.empty() && has_executorch,
+                              has_executorch ? lacking.empty() ? "" : "captures cannot be made, see above"
+                                             : "Python lacks executorch; install it for it"});
 }
 
 std::string as_text(const DoctorReport& report) {
