@@ -143,7 +143,7 @@ class FittedGroup final : public SourceGroup {
   }
 
   // Whoever writes a file reads the integers, then the scales. These are found together, so they are kept from the one
-  // reading to the other; a scale is forgotten when it has been read.
+  // reading to the other, and forgotten when all of them have been read.
   bool is_matrix() const { return scales_shape_.size() == 2; }
 
   void keep_known(const Box& wide, int64_t rows, std::span<const float> scales) const {
@@ -153,7 +153,6 @@ class FittedGroup final : public SourceGroup {
     if (known_.empty()) known_.assign(static_cast<size_t>(scales_shape_[0] * scales_shape_[1]), std::nanf(""));
     for_each_row(wide, rows, [&](size_t at, size_t first, size_t count) {
       std::ranges::copy(scales.subspan(at, count), known_.begin() + static_cast<ptrdiff_t>(first));
-      known_count_ += static_cast<int64_t>(count);
     });
   }
 
@@ -171,8 +170,11 @@ class FittedGroup final : public SourceGroup {
         }
       });
       if (!is_known) return false;
-      known_count_ -= static_cast<int64_t>(scales.size());
-      if (known_count_ <= 0) known_ = {};
+      taken_count_ += scales.size();
+      if (taken_count_ >= known_.size()) {
+        known_ = {};
+        taken_count_ = 0;
+      }
     }
     store(scales, out);
     return true;
@@ -249,7 +251,7 @@ class FittedGroup final : public SourceGroup {
   mutable std::mutex mutex_;
   mutable std::vector<float> known_;  // scales by index, NaN: not known
   mutable bool is_forgotten_ = false;
-  mutable int64_t known_count_ = 0;  // more than there are if something is read twice
+  mutable size_t taken_count_ = 0;  // of those: how many were read
 };
 
 }  // namespace
