@@ -172,7 +172,7 @@ class FittedGroup final : public SourceGroup {
       if (!is_known) return false;
       taken_count_ += scales.size();
       if (taken_count_ >= known_.size()) {
-        known_ = {};
+        known_ = std::vector<float>();  // {} would keep the memory
         taken_count_ = 0;
       }
     }
@@ -183,7 +183,7 @@ class FittedGroup final : public SourceGroup {
   // Somebody wanted scales that were not known: what others leave here would perhaps never be read.
   void forget() const {
     std::lock_guard lock(mutex_);
-    known_ = {};
+    known_ = std::vector<float>();  // {} would keep the memory
     is_forgotten_ = true;
   }
 
