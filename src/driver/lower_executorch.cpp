@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <map>
+#include <set>
 
 #include "backends/executorch/constant_method.h"
 #include "backends/executorch/lowering.h"
@@ -88,16 +89,19 @@ Result<executorch::LoweringOptions> complete_options(const Program& program, con
                                                      const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   executorch::LoweringOptions lowering = options.lowering;
   ARGOSY_TRY_STATUS(read_shape(options.shape, lowering));
+  // Dims that a task binds itself: rows of a batch, and tokens.
+  std::set<std::string_view> bound;
   if (!options.task.task.empty()) {
     ARGOSY_TRY(lowering.task, executorch::plan_task(program, options.task, facts));
     lowering.largest.insert(lowering.task->largest.begin(), lowering.task->largest.end());
-  } else {
-    std::map<std::string, int64_t> usual = usual_bounds(program, lowering);
-    std::vector<std::string> texts;
-    for (const auto& [name, size] : usual) texts.push_back(format("{}=1..{}", name, size));
-    if (!texts.empty()) diagnostics.notes.push_back(format("sizes are bounded: --shape {} is taken", join(texts, ",")));
-    lowering.largest.insert(usual.begin(), usual.end());
+    bound = {"batch", "sequence", "past_sequence", "encoder_sequence"};
   }
+  std::vector<std::string> texts;
+  for (const auto& [name, size] : usual_bounds(program, lowering)) {
+    if (!bound.contains(name)) texts.push_back(format("{}=1..{}", name, size));
+    if (!bound.contains(name)) lowering.largest.emplace(name, size);
+  }
+  if (!texts.empty()) diagnostics.notes.push_back(format("sizes are bounded: --shape {} is taken", join(texts, ",")));
   return lowering;
 }
 
