@@ -31,6 +31,5 @@ std::span<const RewriteRule> product_kernel_rules();
 std::span<const RewriteRule> convolution_kernel_rules();
 std::span<const RewriteRule> norm_kernel_rules();
 std::span<const RewriteRule> pooling_kernel_rules();
-std::span<const RewriteRule> shape_kernel_rules();
 
 }  // namespace argosy::executorch

@@ -25,8 +25,7 @@ std::span<const RewriteRule> composite_rules() {
 
 std::span<const RewriteRule> kernel_rules() {
   static const std::vector<RewriteRule> kAll =
-      joined({product_kernel_rules(), convolution_kernel_rules(), norm_kernel_rules(), pooling_kernel_rules(),
-              shape_kernel_rules()});
+      joined({product_kernel_rules(), convolution_kernel_rules(), norm_kernel_rules(), pooling_kernel_rules()});
   return kAll;
 }
 
