@@ -164,6 +164,7 @@ CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::strin
       ->add_option("--check", options.check,
                    "Compare with the model: twin (default: a small one of its kind), full (its own weights) or off")
       ->transform(CLI::CheckedTransformer(modes).description(""));
+  command->add_option("--text", options.text, "With --check full: a file of text that model and export both read");
   command->add_flag("--recapture", options.recapture, "Capture and plan anew, whatever the cache has");
   command->add_flag("--dry-run", options.dry_run, "Say what would be written and what it takes, and write nothing");
   command->add_option("output,-o,--output,--output-dir", options.output, output);
@@ -272,7 +273,8 @@ void add_check(CLI::App& app, CheckOptions& options) {
   CLI::App* command = app.add_subcommand("check", "Compare an export with its model, by python -m argosy.check");
   command->add_option("bundle", options.bundle, "What argosy export wrote: a file or folder")->required();
   add_model(*command, options.source, "The folder that it was exported from, or ORG/NAME", "--against,--model");
-  command->add_option("--calls", options.calls, "Which ones: edge, observed, greedy (default: all), by commas");
+  command->add_option("--calls", options.calls, "Which ones: edge, observed, greedy, text (default: all), by commas");
+  command->add_option("--text", options.text, "A file of text that both read, for figures of quality");
   command->add_option("--tokens", options.tokens, "Instead: so many greedy tokens, in the engine that a bundle is for")
       ->check(CLI::Range(1, 4096).description(""));
   command->add_flag("--json", options.json, "The table as one JSON object");

@@ -15,12 +15,6 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxCompanion = uint64_t{256} << 20;
 
-std::string check_text(const ExportCheck& check) {
-  if (check.kind == "twin") return "a small model of the same architecture, compared with PyTorch";
-  if (check.kind == "full") return "this model, compared with PyTorch";
-  return format("none ({})", check.why);
-}
-
 }  // namespace
 
 Result<BundleCompanions> list_companions(const engines::SourceModel& model, const engines::BundlePlan& plan) {
@@ -47,7 +41,7 @@ Status write_companions(const fs::path& folder, const engines::SourceModel& mode
     ARGOSY_TRY(std::string text, read_text_file(model.folder / file, kMaxCompanion));
     ARGOSY_TRY_STATUS(write_bundle_text(folder / file, text));
   }
-  engines::CardFacts facts{std::string(version()), check_text(check), notes};
+  engines::CardFacts facts{std::string(version()), check.text(), notes};
   ARGOSY_TRY(std::string card, engines::model_card(model, engine, plan, facts));
   ARGOSY_TRY_STATUS(write_bundle_text(folder / engines::kCardFile, card));
   return write_bundle_text(folder / kBundleManifest, manifest);

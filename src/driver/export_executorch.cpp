@@ -1,6 +1,8 @@
 #include "driver/export_executorch.h"
 
 #include <algorithm>
+#include <map>
+#include <sstream>
 
 #include "backends/executorch/writer.h"
 #include "base/text.h"
@@ -48,7 +50,7 @@ class ExecutorchExport final : public Export {
 
   /// What each method takes and who computes it.
   std::vector<std::string> summary() const override {
-    std::vector<std::string> lines;
+    std::vector<std::string> lines = quantized_lines();
     for (const executorch::Method& method : document_.methods) {
       if (method.instructions.empty()) continue;
       uint64_t delegated = 0;
@@ -81,7 +83,7 @@ class ExecutorchExport final : public Export {
     about.engine = kEngine;
     for (const ExportFile& file : files_) about.files.push_back(file.file);
     about.files.emplace_back(engines::kCardFile);
-    return write_companions(folder, *source_, *engine_, plan_, companions_, options.check, {},
+    return write_companions(folder, *source_, *engine_, plan_, companions_, options.check, quantized_lines(),
                             export_manifest(manifest_.root(), about));
   }
 
@@ -103,6 +105,7 @@ class ExecutorchExport final : public Export {
     ManifestOptions about;
     about.format = kFormat;
     about.check = check;
+    about.quantized = quantized();
     for (const executorch::Method& method : document_.methods) {
       if (method.instructions.empty()) continue;
       ManifestGraph& graph = about.graphs.emplace_back(program_file_, method.component);
@@ -116,6 +119,27 @@ class ExecutorchExport final : public Export {
       }
     }
     return about;
+  }
+
+  std::vector<QuantizedWeight> quantized() const {
+    std::vector<QuantizedWeight> weights;
+    for (const std::string& line : document_.quantized) {
+      QuantizedWeight& each = weights.emplace_back();
+      std::istringstream(line) >> each.weight >> each.use >> each.encoding >> each.group;
+    }
+    return weights;
+  }
+
+  /// "128 weights of linear layers in 8da4w, groups of 32": a line for each encoding.
+  std::vector<std::string> quantized_lines() const {
+    std::map<std::string, size_t> counts;
+    for (const QuantizedWeight& each : quantized()) {
+      std::string groups = each.group == 0 ? "a scale for each row" : format("a scale for {} values each", each.group);
+      ++counts[format("of {} layers stored as {}, {}", each.use, each.encoding, groups)];
+    }
+    std::vector<std::string> lines;
+    for (const auto& [what, count] : counts) lines.push_back(format("{} {}", count_of(count, "weight"), what));
+    return lines;
   }
 
   JsonDocument manifest_;  // of the capture

@@ -51,7 +51,21 @@ void write_graphs(JsonWriter& json, const std::vector<ManifestGraph>& graphs) {
   json.end_array();
 }
 
+void write_quantized(JsonWriter& json, const std::vector<QuantizedWeight>& weights) {
+  json.key("quantized").begin_array();
+  for (const QuantizedWeight& each : weights) {
+    json.begin_object().key("weight").value(each.weight).key("use").value(each.use);
+    json.key("encoding").value(each.encoding).key("group").value(each.group).end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
+
+std::string ExportCheck::text() const {
+  if (kind == "twin" || kind == "full") return compared.empty() ? format("{} passed", kind) : compared;
+  return format("none ({})", why);
+}
 
 Result<JsonDocument> read_capture_manifest(const std::filesystem::path& capture) {
   ARGOSY_TRY(ZipReader zip, ZipReader::open(capture));
@@ -86,13 +100,10 @@ std::string export_manifest(JsonView capture, const ManifestOptions& options) {
     json.key("files");
     write_names(json, options.files);
   }
-  json.key("check")
-      .begin_object()
-      .key("kind")
-      .value(options.check.kind)
-      .key("why")
-      .value(options.check.why)
-      .end_object();
+  if (!options.quantized.empty()) write_quantized(json, options.quantized);
+  json.key("check").begin_object().key("kind").value(options.check.kind).key("why").value(options.check.why);
+  if (!options.check.compared.empty()) json.key("compared").value(options.check.compared);
+  json.end_object();
   json.end_object();
   return json.take();
 }

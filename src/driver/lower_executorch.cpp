@@ -6,6 +6,7 @@
 
 #include "backends/executorch/constant_method.h"
 #include "backends/executorch/lowering.h"
+#include "backends/executorch/quantize.h"
 #include "backends/executorch/writer.h"
 #include "base/text.h"
 #include "driver/run_passes.h"
@@ -138,6 +139,7 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
       document.methods.push_back(executorch::constant_method(constant));
   }
   document.data = data.take();
+  document.quantized = executorch::quantized_weights(program);
   return document;
 }
 

@@ -1,6 +1,8 @@
 #include "backends/executorch/quantize.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "ir/rewriter.h"
@@ -23,6 +25,9 @@ constexpr std::string_view kEmbeddingByteTyped =
 constexpr std::string_view kEmbeddingNibblesTyped =
     "quantized_decomposed::embedding_4bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int "
     "weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor";
+
+// The attribute of a program that has what was stored, a line each.
+constexpr std::string_view kQuantizedWeights = "quantized-weights";
 
 // XNNPACK packs blocks of this many values, or of a multiple.
 constexpr int64_t kBlockUnit = 32;
@@ -89,6 +94,12 @@ class Quantizer {
     return id;
   }
 
+  /// For reports, and for whoever compares the file with the model.
+  void note(WeightId id, std::string_view use, std::string_view encoding, int64_t group) {
+    program_.attributes[std::string(kQuantizedWeights)] +=
+        format("{} {} {} {}\n", program_[id].name, use, encoding, group);
+  }
+
   Result<Stored> stored(WeightId id, std::string_view encoding, int64_t block, QuantizedForm form, DType scales) {
     auto [found, is_new] = stored_.try_emplace(format("{} {} {}", id.index, encoding, block));
     if (!is_new) return found->second;
@@ -136,6 +147,7 @@ class Quantizer {
     DType scale_type = has_groups ? DType::kBF16 : DType::kF32;
     QuantizedForm form = is_nibbles(how.encoding) ? QuantizedForm::kNibbles : QuantizedForm::kI8;
     ARGOSY_TRY(Stored data, stored(*weight, name_of(how.encoding), block, form, scale_type));
+    note(*weight, "linear", name_of(how.encoding), has_groups ? block : 0);
     ValueId values = bind(context, bound, data.values), scales = bind(context, bound, data.scales);
     Emitter emit(context);
     TensorType type = emit.type(node.outputs[0]);
@@ -167,6 +179,7 @@ class Quantizer {
     }
     QuantizedForm form = is_byte ? QuantizedForm::kI8 : QuantizedForm::kSwapped;
     ARGOSY_TRY(Stored data, stored(*weight, is_byte ? "embedding8" : "embedding4", block, form, DType::kF32));
+    note(*weight, "embedding", is_byte ? "8w" : "4w", options_.embedding.group_size > 0 ? block : 0);
     ValueId values = bind(context, bound, data.values), scales = bind(context, bound, data.scales);
     Emitter emit(context);
     TensorType type = emit.type(node.outputs[0]);
@@ -219,6 +232,19 @@ Pass quantize_weights(const LoweringOptions& options) {
             for (Component& component : program.components) ARGOSY_TRY_STATUS(quantizer.component(component));
             return quantizer.has_changed();
           }};
+}
+
+std::vector<std::string> quantized_weights(const Program& program) {
+  auto found = program.attributes.find(std::string(kQuantizedWeights));
+  if (found == program.attributes.end()) return {};
+  std::vector<std::string> lines;
+  std::set<std::string_view> seen;
+  for (std::string_view rest = found->second; !rest.empty();) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (seen.insert(line).second) lines.emplace_back(line);
+  }
+  return lines;
 }
 
 }  // namespace argosy::executorch

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "backends/executorch/options.h"
 #include "passes/pass.h"
 
@@ -15,5 +18,8 @@ inline constexpr std::string_view kQuantizedLinear =
 /// both use gets an encoding for each. Layers whose rows are not a multiple of the group stay as they are, and are
 /// reported.
 Pass quantize_weights(const LoweringOptions& options);
+
+/// What that pass stored as integers: a line "WEIGHT USE ENCODING GROUP" each, in order, every one once.
+std::vector<std::string> quantized_weights(const Program& program);
 
 }  // namespace argosy::executorch
