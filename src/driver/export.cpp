@@ -21,8 +21,8 @@ Result<Program> read_export_program(const ExportInput& input, Diagnostics& diagn
   ReadOptions options;
   options.diagnostics = &diagnostics;
   ARGOSY_TRY(Program program, read_program(input.capture, options));
-  ARGOSY_TRY_STATUS(input.plan != nullptr ? attach(program, *input.plan, *input.checkpoint)
-                                          : attach(program, *input.checkpoint));
+  ARGOSY_TRY_STATUS(input.plan != nullptr ? attach(program, *input.plan, *input.checkpoint, &diagnostics)
+                                          : attach(program, *input.checkpoint, &diagnostics));
   return program;
 }
 
