@@ -4,13 +4,21 @@
 
 #include "base/text.h"
 #include "driver/disk_space.h"
+#include "engines/sentence_modules.h"
 #include "frontends/capture/capture.h"
+#include "frontends/capture/unused_tensors.h"
 #include "frontends/read_program.h"
 #include "io/output.h"
 
 namespace argosy {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t kShownTensors = 3;
+
+}  // namespace
 
 Result<Program> read_export_program(const ExportInput& input, Diagnostics& diagnostics) {
   ARGOSY_TRY(ProgramFormat format_of_file, program_format(input.capture));
@@ -21,8 +29,16 @@ Result<Program> read_export_program(const ExportInput& input, Diagnostics& diagn
   ReadOptions options;
   options.diagnostics = &diagnostics;
   ARGOSY_TRY(Program program, read_program(input.capture, options));
-  ARGOSY_TRY_STATUS(input.plan != nullptr ? attach(program, *input.plan, *input.checkpoint)
-                                          : attach(program, *input.checkpoint));
+  ARGOSY_TRY_STATUS(input.plan != nullptr ? attach(program, *input.plan, *input.checkpoint, &diagnostics)
+                                          : attach(program, *input.checkpoint, &diagnostics));
+  std::vector<std::string> unused = unused_tensors(program, input.plan, *input.checkpoint);
+  if (!unused.empty()) {
+    diagnostics.notes.push_back(format("nothing that is exported uses {} of the checkpoint: {}",
+                                       unused.size() == 1 ? "1 tensor" : format("{} tensors", unused.size()),
+                                       first_names(unused, kShownTensors)));
+  }
+  if (std::string modules = engines::left_out_modules(input.model); !modules.empty())
+    diagnostics.notes.push_back(std::move(modules));
   return program;
 }
 
@@ -41,6 +57,15 @@ void Export::note_fixed_dims(const Program& program) {
   }
 }
 
+void Export::warn_of_non_finite(const ExportWriteOptions& options) const {
+  if (checkpoint_ == nullptr || !options.on_warning) return;
+  std::vector<std::string> names = checkpoint_->non_finite();
+  if (names.empty()) return;
+  options.on_warning(format("{} of the checkpoint {} values that are NaN or infinite: {}",
+                            names.size() == 1 ? "1 tensor" : format("{} tensors", names.size()),
+                            names.size() == 1 ? "has" : "have", first_names(names, kShownTensors)));
+}
+
 Status Export::write(const ExportWriteOptions& options) const {
   ARGOSY_TRY_STATUS(check_fits(destination_.path, total_bytes()));
   Progress state{format("export {}", destination_.path.filename().string()), 0, total_bytes(), false};
@@ -54,6 +79,7 @@ Status Export::write(const ExportWriteOptions& options) const {
   // Both have the files under their names before they appear, so that engines can be tried on them.
   auto fill = [&](auto output, const fs::path& written) -> Status {
     ARGOSY_TRY_STATUS(write_into(output.path(), options, progress));
+    warn_of_non_finite(options);
     if (options.before_commit) ARGOSY_TRY_STATUS(options.before_commit(written));
     return output.commit();
   };

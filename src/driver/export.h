@@ -25,7 +25,8 @@ struct ExportInput {
 };
 
 /// The capture's program, given its weights, not verified. Weights that the plan lacks are an error that names them.
-/// `diagnostics` gets every problem where there are several.
+/// `diagnostics` gets every problem where there are several, and as notes what is left out: tensors of the checkpoint
+/// that nothing uses, modules that the folder puts behind the model.
 Result<Program> read_export_program(const ExportInput& input, Diagnostics& diagnostics);
 
 struct ExportWriteOptions {
@@ -67,7 +68,9 @@ class Export {
   Status write(const ExportWriteOptions& options) const;
 
  protected:
-  explicit Export(ExportDestination destination) : destination_(std::move(destination)) {}
+  /// The checkpoint must outlive it.
+  Export(ExportDestination destination, const Checkpoint* checkpoint)
+      : destination_(std::move(destination)), checkpoint_(checkpoint) {}
   void note_fixed_dims(const Program& program);
   /// Writes the files, under their names, into an empty folder. `progress` may be called with growing numbers of bytes.
   virtual Status write_into(const std::filesystem::path& folder, const ExportWriteOptions& options,
@@ -77,6 +80,11 @@ class Export {
   std::string model_class_;
   std::vector<ExportFile> files_;
   std::vector<std::string> fixed_dims_;
+
+ private:
+  void warn_of_non_finite(const ExportWriteOptions& options) const;
+
+  const Checkpoint* checkpoint_;
 };
 
 }  // namespace argosy

@@ -21,8 +21,8 @@ constexpr std::string_view kEngine = "executorch";
 
 class ExecutorchExport final : public Export {
  public:
-  ExecutorchExport(ExportDestination destination, JsonDocument capture)
-      : Export(std::move(destination)), manifest_(std::move(capture)) {
+  ExecutorchExport(ExportDestination destination, const Checkpoint* checkpoint, JsonDocument capture)
+      : Export(std::move(destination), checkpoint), manifest_(std::move(capture)) {
     model_class_ = manifest_.root().find("model_class").as_string().value_or("");
     program_file_ = destination_.is_folder ? "model.pte" : destination_.path.filename().string();
   }
@@ -159,7 +159,7 @@ Result<std::unique_ptr<Export>> prepare_executorch(const ExportInput& input, con
   ARGOSY_TRY_STATUS(check_replaceable(destination));
   ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(input.capture));
   ARGOSY_TRY(Program program, read_export_program(input, diagnostics));
-  auto prepared = std::make_unique<ExecutorchExport>(destination, std::move(manifest));
+  auto prepared = std::make_unique<ExecutorchExport>(destination, input.checkpoint, std::move(manifest));
   ARGOSY_TRY_STATUS(prepared->build(std::move(program), options, input, diagnostics));
   return prepared;
 }

@@ -40,8 +40,8 @@ Status name_inputs(JsonView component, onnx::Model& model) {
 
 class OnnxExport final : public Export {
  public:
-  OnnxExport(ExportDestination destination, JsonDocument capture)
-      : Export(std::move(destination)), manifest_(std::move(capture)) {
+  OnnxExport(ExportDestination destination, const Checkpoint* checkpoint, JsonDocument capture)
+      : Export(std::move(destination), checkpoint), manifest_(std::move(capture)) {
     model_class_ = manifest_.root().find("model_class").as_string().value_or("");
   }
 
@@ -262,7 +262,7 @@ Result<std::unique_ptr<Export>> prepare_onnx(const ExportInput& input, const Exp
   ARGOSY_TRY_STATUS(check_replaceable(destination));
   ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(input.capture));
   ARGOSY_TRY(Program program, read_export_program(input, diagnostics));
-  auto prepared = std::make_unique<OnnxExport>(destination, std::move(manifest));
+  auto prepared = std::make_unique<OnnxExport>(destination, input.checkpoint, std::move(manifest));
   ARGOSY_TRY_STATUS(prepared->build(std::move(program), options, input, diagnostics));
   return prepared;
 }

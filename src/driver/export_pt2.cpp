@@ -31,8 +31,8 @@ Program single_component(const Program& program, size_t index) {
 
 class Pt2Export final : public Export {
  public:
-  Pt2Export(ExportDestination destination, JsonDocument capture)
-      : Export(std::move(destination)), manifest_(std::move(capture)) {
+  Pt2Export(ExportDestination destination, const Checkpoint* checkpoint, JsonDocument capture)
+      : Export(std::move(destination), checkpoint), manifest_(std::move(capture)) {
     model_class_ = manifest_.root().find("model_class").as_string().value_or("");
   }
 
@@ -95,7 +95,7 @@ Result<std::unique_ptr<Export>> prepare_pt2(const ExportInput& input, const Expo
                                             Diagnostics& diagnostics) {
   ARGOSY_TRY_STATUS(check_replaceable(destination));
   ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(input.capture));
-  auto prepared = std::make_unique<Pt2Export>(destination, std::move(manifest));
+  auto prepared = std::make_unique<Pt2Export>(destination, input.checkpoint, std::move(manifest));
   ARGOSY_TRY(Program program, read_export_program(input, diagnostics));
   PassContext context{diagnostics};
   PipelineHooks hooks;

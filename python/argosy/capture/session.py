@@ -32,6 +32,8 @@ class Session:
     traced: list[Traced] = field(default_factory=list)
     #: weights that a checkpoint may lack, since the model computes them
     computed: list[str] = field(default_factory=list)
+    #: weights that are equal to others unless a checkpoint says otherwise
+    ties: dict[str, str] = field(default_factory=dict)
     #: CPU seconds inside torch: "export" and "serialize"
     cpu_seconds: dict[str, float] = field(default_factory=lambda: {"export": 0.0, "serialize": 0.0})
 
@@ -65,7 +67,7 @@ def trace_session(
     with contextlib.suppress(Exception), shape_patches(model):
         inputs = {each.name: each.inputs(model, shape) for each in session.components}
     model = weightless.without_weights(model)
-    session.computed = weightless.computed_weights(model)
+    session.computed, session.ties = weightless.computed_weights(model), weightless.ties(model)
     if inputs is None:
         # Code that computes with values does not run on meta; fake tensors stand for values that nobody knows, but are
         # several times slower.
@@ -122,7 +124,7 @@ def write_session(session: Session, path: str | os.PathLike, configuration: dict
         for each in session.traced
     ]  # fmt: skip
     manifest = Manifest(
-        session.model_class.__name__, session.task, configuration, wiring(session.traced), versions=versions()
+        session.model_class.__name__, session.task, configuration, wiring(session.traced), session.ties, versions()
     )
     session.cpu_seconds["serialize"] += write_capture(path, graphs, manifest)
 

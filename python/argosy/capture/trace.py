@@ -74,7 +74,7 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     placed = Dims({name: by_path[name] for name in names if name in by_path}, dims.ranges, dims.sums)
     paths = {name: leaf_name(path) for name, (path, _) in zip(names, leaves, strict=True)}
     traced = Traced(component, program, paths, output_names, placed, export_cpu_seconds=seconds)
-    traced.specialized = _specialized(traced)
+    traced.specialized = _specialized(traced) + _single_rows(traced, model)
     return traced
 
 
@@ -140,6 +140,15 @@ def _specialized(traced: Traced) -> list[dict]:
                 found.append({"input": name, "dim": axis, "value": size,
                               "reason": f"the model's code fixes {dim} to {size} while it is traced"})  # fmt: skip
     return found
+
+
+def _single_rows(traced: Traced, model: torch.nn.Module) -> list[dict]:
+    if not traced.component.one_row:
+        return []
+    reason = f"the model refuses more rows ({traced.component.one_row})"
+    if getattr(getattr(model, "config", None), "pad_token_id", 0) is None:
+        reason += '; it may take them with a "pad_token_id" in config.json'
+    return [{"input": next(iter(traced.input_paths)), "dim": 0, "value": 1, "reason": reason}]
 
 
 def fixed_size(size: int | torch.SymInt) -> int | None:
