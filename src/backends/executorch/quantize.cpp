@@ -213,8 +213,7 @@ Status check(const LinearQuantization& how, Recipe recipe) {
     return fail(ErrorCode::kUnsupportedFeature, "linear layers of integers are computed by XNNPACK alone",
                 "use --recipe xnnpack");
   }
-  bool is_weight_only = how.encoding == LinearEncoding::k4w || how.encoding == LinearEncoding::k8w;
-  if (is_weight_only && how.group_size > 0) {
+  if (how.encoding != LinearEncoding::k8da4w && how.group_size > 0) {
     return fail(ErrorCode::kUnsupportedFeature,
                 format("the runtime has no kernel for {} in groups of {}", name_of(how.encoding), how.group_size),
                 "use --qlinear_group_size 0 (a scale for each row), or 8da4w");

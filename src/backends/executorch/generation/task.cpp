@@ -110,11 +110,11 @@ void add_constants(const ModelFacts& facts, TaskPlan& plan) {
   if (has(Kind::kMedia)) add("modality", std::string(has_method("vision_encoder") ? "vision" : "audio"));
 }
 
-Status bind_method(Program& program, Component& component, const TaskPlan& plan, Kind kind) {
+Status bind_method(Program& program, Component& component, const TaskPlan& plan, Kind kind, const MediaTokens& media) {
   const TaskOptions& options = plan.options;
   switch (kind) {
     case Kind::kAsIs: fix_batch(component); return {};
-    case Kind::kDecoder: return bind_decoder(program, component, options);
+    case Kind::kDecoder: return bind_decoder(program, component, options, media);
     case Kind::kEncoder:
       ARGOSY_TRY_STATUS(bind_plain(program, component, {"input_ids", "input_features", "input_values"}));
       return keep_outputs(component, {"last_hidden_state"});
@@ -124,8 +124,12 @@ Status bind_method(Program& program, Component& component, const TaskPlan& plan,
     case Kind::kMaskedTokens:
       ARGOSY_TRY_STATUS(bind_plain(program, component, {"input_ids", "attention_mask"}));
       return keep_outputs(component, {"logits"});
-    case Kind::kMedia: return bind_media(program, component, component.name.starts_with("audio") ? kMaxChunks : 1);
-    case Kind::kEmbedding: return bind_embedding(program, component, options.max_seq_len);
+    case Kind::kMedia:
+      ARGOSY_TRY_STATUS(bind_media(program, component, component.name.starts_with("audio") ? kMaxChunks : 1));
+      return media.type ? add_type_column(program, component, *media.type) : Status();
+    case Kind::kEmbedding:
+      ARGOSY_TRY_STATUS(bind_embedding(program, component, options.max_seq_len));
+      return media.type ? add_type_column(program, component, 0) : Status();
   }
   return {};
 }
@@ -167,18 +171,21 @@ Result<TaskPlan> plan_task(const Program& program, const TaskOptions& options, c
 Pass bind_task(TaskPlan plan) {
   return {"bind-task", [plan = std::move(plan)](Program& program, PassContext&) -> Result<bool> {
             // Decoders take nodes from encoders, so that these are still whole then.
+            auto kinds = static_cast<int>(std::ranges::count(plan.methods, Kind::kMedia, &MethodPlan::kind));
+            MediaTokens media;
             for (const MethodPlan& method : plan.methods) {
+              if (method.kind != Kind::kDecoder) continue;
               auto named = [&](const Component& component) { return component.name == method.component; };
               auto component = std::ranges::find_if(program.components, named);
               const Component* encoder = program.find_component("encoder");
-              if (method.kind == Kind::kDecoder && encoder != nullptr)
-                ARGOSY_TRY_STATUS(compute_cross_states(program, *encoder, *component));
+              if (encoder != nullptr) ARGOSY_TRY_STATUS(compute_cross_states(program, *encoder, *component));
+              ARGOSY_TRY(media, read_media_tokens(program, *component, kinds));
             }
             std::vector<Component> components;
             for (const MethodPlan& method : plan.methods) {
               auto named = [&](const Component& component) { return component.name == method.component; };
               auto component = std::ranges::find_if(program.components, named);
-              ARGOSY_TRY_STATUS(bind_method(program, *component, plan, method.kind));
+              ARGOSY_TRY_STATUS(bind_method(program, *component, plan, method.kind, media));
               component->attributes["component"] = method.component;
             }
             for (const MethodPlan& method : plan.methods) {
