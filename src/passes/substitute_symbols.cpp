@@ -1,6 +1,6 @@
-#include "backends/executorch/generation/specialise.h"
+#include "passes/substitute_symbols.h"
 
-namespace argosy::executorch {
+namespace argosy {
 
 void replace_number(Rewriter& rewriter, ValueId old_value, int64_t number) {
   const std::vector<Use> uses = rewriter.graph()[old_value].uses;
@@ -21,7 +21,7 @@ void replace_number(Rewriter& rewriter, ValueId old_value, int64_t number) {
   }
 }
 
-void substitute_symbols(Component& component, const std::map<std::string, SymExpr>& replacements) {
+bool substitute_symbols(Component& component, const std::map<std::string, SymExpr>& replacements) {
   SymContext& symbols = *component.symbols;
   auto replaced = [&](SymExpr expression) {
     if (!expression.is_valid()) return expression;
@@ -30,6 +30,7 @@ void substitute_symbols(Component& component, const std::map<std::string, SymExp
       return found == replacements.end() ? std::nullopt : std::optional(found->second);
     });
   };
+  bool has_changed = false;
   for (Graph& graph : component.graphs) {
     Rewriter rewriter(graph);
     std::vector<std::pair<ValueId, int64_t>> known;
@@ -51,11 +52,10 @@ void substitute_symbols(Component& component, const std::map<std::string, SymExp
       if (type != *graph[id].number()) rewriter.set_type(id, type);
     }
     for (auto [id, number] : known) replace_number(rewriter, id, number);
+    has_changed = has_changed || rewriter.has_changed();
   }
-  component.guards.clear();
-  component.samples.clear();
-  component.specialized.clear();
-  std::erase_if(component.attributes, [](const auto& attribute) { return attribute.first.starts_with("pt2."); });
+  for (Guard& guard : component.guards) guard.condition = replaced(guard.condition);
+  return has_changed;
 }
 
-}  // namespace argosy::executorch
+}  // namespace argosy
