@@ -117,7 +117,8 @@ void add_cache(CLI::App& app, CacheOptions& options) {
   list->callback([&options] { options.action = CacheAction::kList; });
   CLI::App* prune = command->add_subcommand("prune", "Remove entries that are damaged or superseded by newer ones");
   prune->add_flag("--all", options.all, "Remove everything");
-  prune->add_option("--older-than", options.older_than_days, "Remove what is older than so many days, too");
+  prune->add_option("--older-than", options.older_than_days, "Remove what is older than so many days, too")
+      ->check(CLI::Range(0, 1 << 20).description(""));
   prune->add_flag("--dry-run", options.dry_run, "Only say what would be removed");
   prune->callback([&options] { options.action = CacheAction::kPrune; });
   CLI::App* import_command = command->add_subcommand("import", "Take the entries of another cache");
@@ -141,6 +142,12 @@ void add_weights(CLI::App& app, WeightsOptions& options) {
   command->add_option("-o,--output", options.output, "The .safetensors file to write")->required();
 }
 
+/// CLI11 takes "-5" for a large number. An empty text: it is one.
+std::string is_size(const std::string& text) {
+  bool is_positive = text.find_first_of("123456789") != std::string::npos && text.find('-') == std::string::npos;
+  return is_positive ? "" : format("{} is not a size, such as 256MB", text);
+}
+
 /// What every export has.
 CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::string& name, const std::string& what,
                       const std::string& output) {
@@ -155,7 +162,8 @@ CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::strin
   command->add_option("--plan", options.plan,
                       "How weights come from the checkpoint (default: the cache's, else by Python)");
   command->add_option("--memory", options.memory_bytes, "The most memory to use, such as 256MB")
-      ->transform(CLI::AsSizeValue(true).description(""));
+      ->transform(CLI::AsSizeValue(true).description(""))
+      ->transform(CLI::Validator(is_size, ""));  // the last one is the first that is run
   command->add_option("--threads", options.threads, "Threads that work at once (default: as cores, up to 4)")
       ->check(CLI::Range(1, 256).description(""));
   const std::map<std::string, CheckMode> modes = {

@@ -12,6 +12,7 @@
 #include "driver/backends.h"
 #include "driver/disk_space.h"
 #include "driver/process_memory.h"
+#include "driver/validate_export.h"
 #include "model_source.h"
 #include "python.h"
 #include "table.h"
@@ -196,6 +197,13 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
     }
   }
   ARGOSY_TRY(Inputs inputs, find_inputs(options, backend, environment, terminal));
+  ExportRequest request{&backend, &options.backend_options, &destination, &inputs.checkpoint, inputs.request.model,
+                        inputs.request.dtype, options.shape, options.prefill, options.capture};
+  ARGOSY_TRY_STATUS(validate_export(request, diagnostics.notes));
+  ARGOSY_TRY([[maybe_unused]] size_t least, scratch_bytes(options.memory_bytes));
+  inputs.capture_work.check_components = [request](std::span<const ComponentDims> components) {
+    return validate_components(request, components);
+  };
   if (options.dry_run) {
     ARGOSY_TRY_STATUS(dry_run(options, backend, inputs, destination, environment, diagnostics, terminal));
     return kDone;

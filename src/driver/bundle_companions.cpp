@@ -5,7 +5,9 @@
 #include "argosy/version.h"
 #include "base/text.h"
 #include "engines/card.h"
+#include "engines/companions.h"
 #include "io/file.h"
+#include "io/inside_folder.h"
 #include "io/output.h"
 
 namespace argosy {
@@ -29,6 +31,10 @@ Result<BundleCompanions> list_companions(const engines::SourceModel& model, cons
     companions.copied.push_back(file);
     companions.files.push_back({file, {}, bytes});
   }
+  for (const std::string& file : engines::left_out_companions(model)) {
+    companions.notes.push_back(
+        format("{} is left out: it is a link that leads out of the model's folder; put the file itself there", file));
+  }
   return companions;
 }
 
@@ -37,6 +43,7 @@ Status write_companions(const fs::path& folder, const engines::SourceModel& mode
                         const std::vector<std::string>& notes, const std::string& manifest) {
   for (const engines::TextFile& file : plan.files) ARGOSY_TRY_STATUS(write_bundle_text(folder / file.name, file.text));
   for (const std::string& file : companions.copied) {
+    ARGOSY_TRY_STATUS(check_inside_folder(model.folder / file, model.folder));
     // Read as text of any content: these files are small.
     ARGOSY_TRY(std::string text, read_text_file(model.folder / file, kMaxCompanion));
     ARGOSY_TRY_STATUS(write_bundle_text(folder / file, text));

@@ -9,6 +9,7 @@
 #include "frontends/capture/capture.h"
 #include "frontends/capture/weight_plan.h"
 #include "io/file.h"
+#include "io/inside_folder.h"
 #include "io/json.h"
 #include "tensor/sha256.h"
 
@@ -98,6 +99,7 @@ Result<std::string> hash_of_code(const fs::path& folder) {
   std::ranges::sort(files);
   Sha256 hash;
   for (const fs::path& path : files) {
+    ARGOSY_TRY_STATUS(check_inside_folder(path, folder));
     ARGOSY_TRY(std::string text, read_text_file(path, kMaxCode));
     std::string head = format("{}\n{}\n", path.filename().string(), text.size());
     hash.add(std::as_bytes(std::span(head)));

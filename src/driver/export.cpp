@@ -66,6 +66,11 @@ void Export::warn_of_non_finite(const ExportWriteOptions& options) const {
                             names.size() == 1 ? "has" : "have", first_names(names, kShownTensors)));
 }
 
+Status Export::check_file(const std::string& file) const {
+  if (file == destination_.path.filename()) return check_replaceable(destination_);
+  return check_replaceable_beside(destination_, file);
+}
+
 Status Export::write(const ExportWriteOptions& options) const {
   ARGOSY_TRY_STATUS(check_fits(destination_.path, total_bytes()));
   Progress state{format("export {}", destination_.path.filename().string()), 0, total_bytes(), false};
@@ -76,21 +81,26 @@ Status Export::write(const ExportWriteOptions& options) const {
       options.progress(state);
     };
   }
+  if (!destination_.is_folder) {
+    for (const ExportFile& file : files_) ARGOSY_TRY_STATUS(check_file(file.file));
+  }
   // Both have the files under their names before they appear, so that engines can be tried on them.
-  auto fill = [&](auto output, const fs::path& written) -> Status {
+  auto fill = [&](auto output, const fs::path& written, const MayReplace& may_replace) -> Status {
     ARGOSY_TRY_STATUS(write_into(output.path(), options, progress));
     warn_of_non_finite(options);
     if (options.before_commit) ARGOSY_TRY_STATUS(options.before_commit(written));
-    return output.commit();
+    return output.commit(may_replace);
   };
   if (destination_.is_folder) {
     ARGOSY_TRY(OutputFolder folder, OutputFolder::create(destination_.path, Overwrite::kReplace));
     fs::path written = folder.path();
-    ARGOSY_TRY_STATUS(fill(std::move(folder), written));
+    ARGOSY_TRY_STATUS(fill(std::move(folder), written,
+                           [&](const fs::path& old) { return check_replaceable(destination_, old); }));
   } else {
     ARGOSY_TRY(OutputFiles files, OutputFiles::create(destination_.path, Overwrite::kReplace));
     fs::path written = files.path() / destination_.path.filename();
-    ARGOSY_TRY_STATUS(fill(std::move(files), written));
+    ARGOSY_TRY_STATUS(
+        fill(std::move(files), written, [&](const fs::path& old) { return check_file(old.filename()); }));
   }
   state.bytes_done = state.bytes_total;
   state.is_finished = true;

@@ -64,7 +64,8 @@ class Export {
   const std::vector<std::string>& fixed_dims() const { return fixed_dims_; }
   /// What else users want to know of it, a line each.
   virtual std::vector<std::string> summary() const { return {}; }
-  /// Streams all files. They appear together, complete, or not at all; an earlier export is replaced.
+  /// Streams all files. They appear together, complete, or not at all; an earlier export is replaced, unless users have
+  /// put something there since: then it stays as it is.
   Status write(const ExportWriteOptions& options) const;
 
  protected:
@@ -75,6 +76,9 @@ class Export {
   /// Writes the files, under their names, into an empty folder. `progress` may be called with growing numbers of bytes.
   virtual Status write_into(const std::filesystem::path& folder, const ExportWriteOptions& options,
                             const std::function<void(uint64_t done)>& progress) const = 0;
+
+  /// Whether a file of an export to one file may be written where it goes.
+  Status check_file(const std::string& file) const;
 
   ExportDestination destination_;
   std::string model_class_;

@@ -36,6 +36,7 @@ class ExecutorchExport final : public Export {
     }
     ARGOSY_TRY(document_, lower_to_executorch(std::move(program), options, model_facts(*source_), diagnostics));
     for (const std::string& note : plan_.notes) diagnostics.notes.push_back(note);
+    for (const std::string& note : companions_.notes) diagnostics.notes.push_back(note);
     place_ = options.data;
     ARGOSY_TRY(executorch::Layout layout, lay_out({}));
     std::vector<std::string> methods;

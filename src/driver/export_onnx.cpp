@@ -10,6 +10,7 @@
 #include "driver/bundle_companions.h"
 #include "driver/bundle_graphs.h"
 #include "driver/lower_onnx.h"
+#include "driver/validate_export.h"
 #include "engines/card.h"
 #include "engines/engine.h"
 #include "engines/lint.h"
@@ -60,8 +61,10 @@ class OnnxExport final : public Export {
     ARGOSY_TRY(std::vector<onnx::NamedModel> graphs, bundle_graphs(components, plan_));
     ARGOSY_TRY_STATUS(lay_out(std::move(graphs), options, *input.checkpoint));
     for (Part& part : parts_) describe(part, {});
+    ARGOSY_TRY_STATUS(list_files());
     for (const std::string& note : plan_.notes) diagnostics.notes.push_back(note);
-    return list_files();
+    for (const std::string& note : companions_.notes) diagnostics.notes.push_back(note);
+    return {};
   }
 
  protected:
@@ -103,13 +106,7 @@ class OnnxExport final : public Export {
       return {};
     }
     std::string file = destination_.path.filename().string();
-    if (program.components.size() != 1 || options.engine != "plain") {
-      return fail(ErrorCode::kInvalidInput,
-                  program.components.size() == 1
-                      ? format("{} is to be one model, but {} wants a folder", quoted(file), engine_->title)
-                      : format("{} is to be one model, but there are {}", quoted(file), program.components.size()),
-                  "give a name that does not end in .onnx, for a folder of models");
-    }
+    ARGOSY_TRY_STATUS(check_one_model(destination_, options, program.components.size()));
     plan_.graphs.push_back({file, program.components[0].name, {}, file + ".data"});
     return {};
   }

@@ -10,14 +10,14 @@ namespace {
 
 bool is_shape_only(const TensorSource& source) { return source.recipe().starts_with("shape_only("); }
 
+}  // namespace
+
 Status check_opset(const OnnxOptions& options) {
   int opset = options.lowering.opset;
   if (opset >= onnx::kMinOpset && opset <= onnx::kMaxOpset) return {};
   return fail(ErrorCode::kInvalidInput, format("opset {} is not written", opset),
               format("ask for one of {} to {}", onnx::kMinOpset, onnx::kMaxOpset));
 }
-
-}  // namespace
 
 Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxOptions& options,
                                                     Diagnostics& diagnostics) {

@@ -47,7 +47,8 @@ struct SourceModel {
   std::vector<ComponentInterface> components;
   std::optional<JsonDocument> config;  // always there: config.json, else the capture's
   std::optional<JsonDocument> generation_config, tokenizer_config, processor_config;  // the files of these names
-  std::vector<std::string> files;  // of the folder, sorted; names only
+  std::vector<std::string> files;      // of the folder, sorted; names only
+  std::vector<std::string> left_out;   // files that are links out of the folder, sorted; not read and not copied
 
   const ComponentInterface* component(std::string_view name) const;  // null if there is none
   bool has_file(std::string_view file) const;
@@ -60,6 +61,10 @@ struct SourceModel {
   /// none.
   std::vector<int64_t> token_ids(std::string_view key) const;
 };
+
+/// Lists a folder's files into `model`. A link that leads out of it (io/inside_folder.h) is left out; if it is a
+/// configuration, "*config.json", which decides what is written, it is an error.
+Status list_model_files(SourceModel& model);
 
 /// Reads what the engines look at. `manifest` is capture.json of the model's capture; `folder` may be empty, where only
 /// that is at hand.

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "io/checkpoint_index.h"
+#include "io/inside_folder.h"
 #include "io/safetensors.h"
 
 namespace argosy {

@@ -34,10 +34,7 @@ struct CheckpointTensor {
 /// paths inside the folder.
 ///
 /// Symbolic links: the path given by the caller may be one, or go through some. A file that was found in a folder, or
-/// that an index names, must lie in that folder once links are followed. The one exception is the Hub's cache, where
-/// models--X/snapshots/REVISION/file points at models--X/blobs/HASH: from a folder inside models--X/snapshots, links
-/// may lead anywhere inside the same models--X. So a downloaded folder of unknown origin cannot make anyone read, or
-/// publish, other files of this machine.
+/// that an index names, must lie in that folder once links are followed (io/inside_folder.h).
 class Checkpoint {
  public:
   /// A .safetensors file, an index (.safetensors.index.json) or a folder.

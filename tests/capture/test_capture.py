@@ -206,6 +206,15 @@ def test_rejects_shapes(text: str) -> None:
     assert error.value.hint
 
 
+@pytest.mark.parametrize(("text", "said"), [("batsh=1", "no dim 'batsh'"), ("batch=0", "'batch' no size")])
+def test_rejects_shapes_that_the_model_does_not_have(text: str, said: str) -> None:
+    from transformers import CONFIG_MAPPING
+
+    with pytest.raises(ExportError, match=said) as error:
+        open_session(CONFIG_MAPPING["bert"](), shape=text)
+    assert error.value.hint
+
+
 def test_a_model_is_unchanged_by_a_trace_that_fails() -> None:
     from transformers import CONFIG_MAPPING
 

@@ -12,7 +12,7 @@ import torch
 from . import weightless
 from .caches import on_cpu
 from .components import Component, Shape, find_components
-from .dims import Dims, narrowed, observe_dims, parse_shape
+from .dims import Dims, check_names, narrowed, observe_dims, parse_shape
 from .structures import identifier, named_leaves
 from .trace import Traced, trace
 from .wiring import wiring
@@ -48,8 +48,9 @@ def open_session(config, task: str | None = None, *, shape: str | None = None, p
     components = find_components(twin, prefill=prefill)
     cls = model_class(config, task)
     session = Session(own_part(config, cls), cls, task or "", twin, components)
-    for component in components:
-        session.dims[component.name] = narrowed(observe_dims(component, twin), limits)
+    observed = {component.name: observe_dims(component, twin) for component in components}
+    check_names(limits, list(observed.values()))
+    session.dims = {name: narrowed(dims, limits) for name, dims in observed.items()}
     return session
 
 

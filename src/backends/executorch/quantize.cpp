@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "backends/executorch/group_size.h"
 #include "base/text.h"
 #include "ir/rewriter.h"
 #include "passes/emitter.h"
@@ -29,9 +30,6 @@ constexpr std::string_view kEmbeddingNibblesTyped =
 // The attribute of a program that has what was stored, a line each.
 constexpr std::string_view kQuantizedWeights = "quantized-weights";
 
-// XNNPACK packs blocks of this many values, or of a multiple.
-constexpr int64_t kBlockUnit = 32;
-
 std::string_view name_of(LinearEncoding encoding) {
   switch (encoding) {
     case LinearEncoding::kFloat: return "float";
@@ -43,9 +41,39 @@ std::string_view name_of(LinearEncoding encoding) {
   return "";
 }
 
+int64_t group_of(const LinearQuantization& how) {
+  return how.group_size >= 0 ? how.group_size : how.encoding == LinearEncoding::k8da4w ? kGroupUnit : 0;
+}
+
 bool is_nibbles(LinearEncoding encoding) {
   return encoding == LinearEncoding::k8da4w || encoding == LinearEncoding::k4w;
 }
+
+/// What became of the weights of one kind, by their names.
+struct Tally {
+  std::set<std::string> stored, left;
+  std::set<int64_t> widths;  // of rows of those left
+
+  Status check(std::string_view flag, std::string_view what, int64_t group_size, Diagnostics& diagnostics) const {
+    if (stored.empty() && left.empty()) {
+      return fail(ErrorCode::kInvalidInput, format("{} has nothing to do: the model has no {}", flag, what),
+                  "leave it out");
+    }
+    if (left.empty()) return {};
+    std::vector<std::string> rows;
+    for (int64_t width : widths) rows.push_back(format("{}", width));
+    std::string why = group_size > 0
+                          ? format("rows of {} are not made of groups of {}", join(rows, ", "), group_size)
+                          : format("rows of {} are no pairs of values", join(rows, ", "));
+    if (stored.empty()) {
+      std::string asked = group_size > 0 ? format("{}-group-size {}", flag, group_size) : std::string(flag);
+      return fail(ErrorCode::kInvalidInput, format("{} fits none of the {} {}: {}", asked, left.size(), what, why),
+                  group_size > 0 ? group_sizes_for(widths) : "use an encoding of 8 bits");
+    }
+    diagnostics.notes.push_back(format("{} of {} {} stay as they are: {}", left.size(), left.size() + stored.size(), what, why));
+    return {};
+  }
+};
 
 /// Values and scales in the program's table.
 struct Stored {
@@ -62,6 +90,7 @@ class Quantizer {
                       component.name.find("vision") != std::string::npos ||
                       component.name.find("audio") != std::string::npos;
     const LinearQuantization& linear = is_encoder ? options_.encoder_linear : options_.linear;
+    Tally& tally = is_encoder ? encoder_linear_ : linear_;
     for (Graph& graph : component.graphs) {
       Rewriter rewriter(graph);
       std::map<WeightId, ValueId> bound;
@@ -70,7 +99,7 @@ class Quantizer {
         RuleContext context{program_, component, rewriter, node};
         rewriter.insert_before(node);
         if (op == "aten.linear.default" && linear.encoding != LinearEncoding::kFloat) {
-          ARGOSY_TRY_STATUS(this->linear(context, linear, bound));
+          ARGOSY_TRY_STATUS(this->linear(context, linear, bound, tally));
         } else if (op == "aten.embedding.default" && options_.embedding.encoding != EmbeddingEncoding::kFloat) {
           ARGOSY_TRY_STATUS(embedding(context, bound));
         }
@@ -81,6 +110,19 @@ class Quantizer {
   }
 
   bool has_changed() const { return has_changed_; }
+
+  /// What was asked for and fits nothing is an error; what fits some is told in one line.
+  Status check_all() const {
+    auto linear = [&](const LinearQuantization& how, std::string_view flag, std::string_view what, const Tally& tally) {
+      return how.encoding == LinearEncoding::kFloat ? Status()
+                                                    : tally.check(flag, what, group_of(how), diagnostics_);
+    };
+    ARGOSY_TRY_STATUS(linear(options_.linear, "--qlinear", "linear layers", linear_));
+    ARGOSY_TRY_STATUS(
+        linear(options_.encoder_linear, "--qlinear-encoder", "linear layers of encoders", encoder_linear_));
+    if (options_.embedding.encoding == EmbeddingEncoding::kFloat) return {};
+    return embedding_.check("--qembedding", "embeddings", options_.embedding.group_size, diagnostics_);
+  }
 
  private:
   /// The weight's place in the table, if it is one that can be stored so.
@@ -130,20 +172,21 @@ class Quantizer {
     return found->second;
   }
 
-  Status linear(RuleContext& context, const LinearQuantization& how, std::map<WeightId, ValueId>& bound) {
+  Status linear(RuleContext& context, const LinearQuantization& how, std::map<WeightId, ValueId>& bound,
+                Tally& tally) {
     const Graph& graph = context.rewriter.graph();
     const Node node = graph[context.node];
     std::optional<WeightId> weight = weight_of(graph, node.arguments[1]);
     if (!weight) return {};
     int64_t width = program_[*weight].shape[1];
     bool has_groups = how.group_size != 0 && how.encoding == LinearEncoding::k8da4w;
-    int64_t block = !has_groups ? width : how.group_size > 0 ? how.group_size : kBlockUnit;
-    if (has_groups && (block % kBlockUnit != 0 || width % block != 0)) {
-      diagnostics_.notes.push_back(format("{} stays as it is: its rows of {} are not made of groups of {}",
-                                          program_[*weight].name, width, block));
+    int64_t block = has_groups ? group_of(how) : width;
+    if (has_groups ? !fits_groups(width, block) : is_nibbles(how.encoding) && width % 2 != 0) {
+      tally.left.insert(program_[*weight].name);
+      tally.widths.insert(width);
       return {};
     }
-    if (is_nibbles(how.encoding) && width % 2 != 0) return {};
+    tally.stored.insert(program_[*weight].name);
     DType scale_type = has_groups ? DType::kBF16 : DType::kF32;
     QuantizedForm form = is_nibbles(how.encoding) ? QuantizedForm::kNibbles : QuantizedForm::kI8;
     ARGOSY_TRY(Stored data, stored(*weight, name_of(how.encoding), block, form, scale_type));
@@ -173,10 +216,11 @@ class Quantizer {
     int64_t width = program_[*weight].shape[1];
     int64_t block = options_.embedding.group_size > 0 ? options_.embedding.group_size : width;
     if (width % block != 0 || (!is_byte && (width % 2 != 0 || block % 2 != 0))) {
-      diagnostics_.notes.push_back(format("{} stays as it is: its rows of {} are not made of groups of {}",
-                                          program_[*weight].name, width, block));
+      embedding_.left.insert(program_[*weight].name);
+      embedding_.widths.insert(width);
       return {};
     }
+    embedding_.stored.insert(program_[*weight].name);
     QuantizedForm form = is_byte ? QuantizedForm::kI8 : QuantizedForm::kSwapped;
     ARGOSY_TRY(Stored data, stored(*weight, is_byte ? "embedding8" : "embedding4", block, form, DType::kF32));
     note(*weight, "embedding", is_byte ? "8w" : "4w", options_.embedding.group_size > 0 ? block : 0);
@@ -204,10 +248,14 @@ class Quantizer {
   const LoweringOptions& options_;
   Diagnostics& diagnostics_;
   std::map<std::string, Stored> stored_;
+  Tally linear_, encoder_linear_, embedding_;
   bool has_changed_ = false;
 };
 
-Status check(const LinearQuantization& how, Recipe recipe) {
+Status check(const LinearQuantization& how, Recipe recipe, std::string_view flag) {
+  if (how.encoding == LinearEncoding::kFloat && how.group_size >= 0)
+    return fail(ErrorCode::kInvalidInput, format("{}-group-size is of {}, which is not given", flag, flag),
+                format("add {} 8da4w, or leave it out", flag));
   if (how.encoding == LinearEncoding::kFloat) return {};
   if (recipe != Recipe::kXnnpack) {
     return fail(ErrorCode::kUnsupportedFeature, "linear layers of integers are computed by XNNPACK alone",
@@ -218,17 +266,31 @@ Status check(const LinearQuantization& how, Recipe recipe) {
                 format("the runtime has no kernel for {} in groups of {}", name_of(how.encoding), how.group_size),
                 "use --qlinear_group_size 0 (a scale for each row), or 8da4w");
   }
+  if (how.group_size > 0 && how.group_size % kGroupUnit != 0) {
+    return fail(ErrorCode::kInvalidInput, format("{}-group-size {} fits no layer", flag, how.group_size),
+                format("XNNPACK packs groups of {} values, or of a multiple; 0 is a scale for each row", kGroupUnit));
+  }
   return {};
 }
 
 }  // namespace
 
+Status check_quantization(const LoweringOptions& options) {
+  ARGOSY_TRY_STATUS(check(options.linear, options.recipe, "--qlinear"));
+  ARGOSY_TRY_STATUS(check(options.encoder_linear, options.recipe, "--qlinear-encoder"));
+  const EmbeddingQuantization& embedding = options.embedding;
+  if (embedding.encoding == EmbeddingEncoding::kFloat && embedding.group_size > 0)
+    return fail(ErrorCode::kInvalidInput, "--qembedding-group-size is of --qembedding, which is not given",
+                "add --qembedding 8w or 4w, or leave it out");
+  return {};
+}
+
 Pass quantize_weights(const LoweringOptions& options) {
   return {"quantize-weights", [options](Program& program, PassContext& context) -> Result<bool> {
-            ARGOSY_TRY_STATUS(check(options.linear, options.recipe));
-            ARGOSY_TRY_STATUS(check(options.encoder_linear, options.recipe));
+            ARGOSY_TRY_STATUS(check_quantization(options));
             Quantizer quantizer(program, options, context.diagnostics);
             for (Component& component : program.components) ARGOSY_TRY_STATUS(quantizer.component(component));
+            ARGOSY_TRY_STATUS(quantizer.check_all());
             return quantizer.has_changed();
           }};
 }

@@ -112,7 +112,7 @@ class DecoderBinder {
           replacements.emplace(name, total_);
       }
     }
-    substitute_symbols(component_, replacements);
+    specialise(component_, replacements);
     return {};
   }
 
