@@ -51,7 +51,8 @@ Status attach_by(Program& program, const Lookup& lookup) {
     missing.resize(std::min(count, kMaxNamed));
     std::string more = count > kMaxNamed ? format(" and {} more", count - kMaxNamed) : std::string();
     return fail(ErrorCode::kNotFound, format("the checkpoint has no tensor for {}{}", join(missing, ", "), more),
-                "give the checkpoint that belongs to this program");
+                "give the checkpoint that belongs to this program; where its tensors are tied or have other names, also a "
+                "weight plan, which python -m argosy.capture.weight_plan makes");
   }
   for (size_t i = 0; i < sources.size(); ++i) {
     if (sources[i] != nullptr) program.weights[i].source = std::move(sources[i]);
