@@ -10,6 +10,7 @@
 #include "driver/lower_executorch.h"
 #include "engines/card.h"
 #include "engines/engine.h"
+#include "engines/executorch/usage.h"
 
 namespace argosy {
 namespace {
@@ -45,6 +46,7 @@ class ExecutorchExport final : public Export {
     }
     files_.push_back({program_file_, std::move(methods), layout.program_bytes()});
     if (layout.data_bytes() != 0) files_.push_back({data_file(), {}, layout.data_bytes()});
+    plan_.usage = engines::executorch_usage(facts(layout.data_bytes() != 0));
     files_.insert(files_.end(), companions_.files.begin(), companions_.files.end());
     return {};
   }
@@ -89,6 +91,25 @@ class ExecutorchExport final : public Export {
   }
 
  private:
+  /// Of the program, for the model card.
+  engines::ProgramFacts facts(bool has_data_file) const {
+    engines::ProgramFacts facts;
+    facts.has_data_file = has_data_file;
+    facts.has_tokenizer = source_->has_file("tokenizer.json");
+    for (const executorch::Method& method : document_.methods) {
+      if (method.instructions.empty()) continue;
+      for (const executorch::KernelName& kernel : method.kernels) facts.kernels.push_back(kernel.name);
+      engines::ProgramMethod& described = facts.methods.emplace_back(method.name);
+      for (size_t i = 0; i < method.inputs.size(); ++i) {
+        const auto* tensor = std::get_if<executorch::Tensor>(&method.values[static_cast<size_t>(method.inputs[i])]);
+        if (tensor == nullptr) continue;
+        std::vector<int64_t> sizes(tensor->sizes.begin(), tensor->sizes.end());
+        described.inputs.push_back({method.input_names[i], tensor->dtype, std::move(sizes)});
+      }
+    }
+    return facts;
+  }
+
   std::string data_file() const { return fs::path(program_file_).replace_extension(".ptd").string(); }
 
   /// With what the program says of itself among its data.

@@ -31,6 +31,7 @@ std::vector<Port> ports(JsonView list) {
       else
         port.dims.emplace_back(text_of(dim));
     }
+    for (JsonView size : item.find("sample").items()) port.sample.push_back(size.as_integer().value_or(0));
   }
   return ports;
 }

@@ -19,6 +19,7 @@ struct Port {
   std::string name;                                      // "past_key_values.0.key"
   std::string dtype;                                     // "f32"
   std::vector<std::variant<int64_t, std::string>> dims;  // a number, or a name; "" for one that nothing is known of
+  std::vector<int64_t> sample;                           // sizes of an input in a small call; empty if none is known
 
   /// The size of a dim that is a number; counted from the end if negative.
   std::optional<int64_t> size(int dim) const;

@@ -14,7 +14,7 @@ from .caches import on_cpu
 from .components import Component, Shape, find_components
 from .dims import Dims, check_names, narrowed, observe_dims, parse_shape
 from .structures import identifier, named_leaves
-from .trace import Traced, trace
+from .trace import Traced, trace, without_numbers
 from .wiring import wiring
 from .writer import GraphEntry, Manifest, write_capture
 
@@ -144,16 +144,38 @@ def _cache_layout(traced: Traced) -> dict | None:
 
 
 def _sample_call(session: Session, traced: Traced) -> dict[str, torch.Tensor]:
-    """What the twin's component may be called with, small, by graph input; nothing if it cannot be that small."""
+    """What the component may be called with, small, by graph input; nothing if it cannot be that small."""
     for shape in (Shape(2, 5, 3, 1), trace_shape(session.config)):
         try:
             made = named_leaves(traced.component.inputs(session.twin, shape))
         except Exception:  # noqa: BLE001 - models have smallest inputs of their own
             continue
-        samples = {identifier(name): tensor for name, tensor in made.items()}
-        if samples.keys() == traced.input_paths.keys():
+        twins = {identifier(name): tensor for name, tensor in made.items()}
+        if samples := for_all_layers(twins, traced.dims.names, list(traced.input_paths)):
             return samples
     return {}
+
+
+def for_all_layers(
+    samples: dict[str, torch.Tensor], dims: dict[str, dict[int, str]], names: list[str]
+) -> dict[str, torch.Tensor]:
+    """A tensor for each of ``names``: the twin's, or that of another layer of the twin where it has fewer. Axes of ``dims``
+    vary, and must be alike in all layers that may stand in; the graph knows the sizes of the others. Nothing if a name has
+    no tensor."""
+    free: dict[str, set[tuple[int, ...]]] = {}
+    stand_in: dict[str, torch.Tensor] = {}
+    for name, tensor in samples.items():
+        pattern = without_numbers(name)
+        stand_in.setdefault(pattern, tensor)
+        free.setdefault(pattern, set()).add(tuple(tensor.shape[axis] for axis in sorted(dims.get(name, {}))))
+    found = {}
+    for name in names:
+        pattern = without_numbers(name)
+        if name in samples:
+            found[name] = samples[name]
+        elif len(free.get(pattern, ())) == 1:
+            found[name] = stand_in[pattern]
+    return found if len(found) == len(names) else {}
 
 
 def versions() -> dict[str, str]:

@@ -46,9 +46,9 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     # The twin has fewer layers; the others' states vary as those that it has.
     by_pattern: dict[str, list[dict[int, str]]] = {}
     for name, axes in by_path.items():
-        by_pattern.setdefault(_without_numbers(name), []).append(axes)
+        by_pattern.setdefault(without_numbers(name), []).append(axes)
     for name in names:
-        known = by_pattern.get(_without_numbers(name), [])
+        known = by_pattern.get(without_numbers(name), [])
         if name not in by_path and known and all(axes == known[0] for axes in known):
             by_path[name] = known[0]
     shapes = {name: {axis: Dim.AUTO for axis in by_path.get(name, {})} for name in names}
@@ -78,7 +78,8 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     return traced
 
 
-def _without_numbers(name: str) -> str:
+def without_numbers(name: str) -> str:
+    """What names of the same tensor of different layers have in common."""
     return re.sub(r"\d+", "#", name)
 
 
