@@ -8,6 +8,7 @@
 #include "backends/executorch/lowering.h"
 #include "backends/executorch/writer.h"
 #include "base/text.h"
+#include "driver/export_hooks.h"
 #include "driver/run_passes.h"
 #include "io/output.h"
 #include "io/pt2_format.h"
@@ -118,7 +119,7 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
   ARGOSY_TRY(executorch::LoweringOptions lowering, complete_options(program, options, facts, diagnostics));
   PassContext context{diagnostics};
   ARGOSY_TRY([[maybe_unused]] bool has_changed,
-             verify_and_run(executorch::executorch_pipeline(lowering), program, context, {}));
+             verify_and_run(with_hooks(executorch::executorch_pipeline(lowering), options.hooks), program, context, {}));
   ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
   Document document;
   executorch::DataTable data;
@@ -138,6 +139,8 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
       document.methods.push_back(executorch::constant_method(constant));
   }
   document.data = data.take();
+  if (options.hooks != nullptr && options.hooks->on_executorch)
+    ARGOSY_TRY_STATUS(options.hooks->on_executorch(document));
   return document;
 }
 
