@@ -10,8 +10,8 @@ namespace argosy {
 namespace {
 
 Result<std::unique_ptr<Export>> export_pt2(const ExportInput& input, const ExportDestination& destination,
-                                           const BackendOptions&, Diagnostics& diagnostics) {
-  return prepare_pt2(input, destination, diagnostics);
+                                           const BackendOptions& options, Diagnostics& diagnostics) {
+  return prepare_pt2(input, destination, options.pt2_hooks, diagnostics);
 }
 
 Result<std::unique_ptr<Export>> export_onnx(const ExportInput& input, const ExportDestination& destination,

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "driver/bundle_companions.h"
 #include "driver/bundle_graphs.h"
+#include "driver/export_hooks.h"
 #include "driver/lower_onnx.h"
 #include "driver/validate_export.h"
 #include "engines/card.h"
@@ -59,6 +60,8 @@ class OnnxExport final : public Export {
       if (found != components.end()) ARGOSY_TRY_STATUS(name_inputs(each, found->second));
     }
     ARGOSY_TRY(std::vector<onnx::NamedModel> graphs, bundle_graphs(components, plan_));
+    if (options.hooks != nullptr && options.hooks->on_onnx_graphs)
+      ARGOSY_TRY_STATUS(options.hooks->on_onnx_graphs(graphs));
     ARGOSY_TRY_STATUS(lay_out(std::move(graphs), options, *input.checkpoint));
     for (Part& part : parts_) describe(part, {});
     ARGOSY_TRY_STATUS(list_files());

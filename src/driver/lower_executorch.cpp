@@ -10,6 +10,7 @@
 #include "backends/executorch/writer.h"
 #include "base/text.h"
 #include "driver/dim_limits.h"
+#include "driver/export_hooks.h"
 #include "driver/run_passes.h"
 #include "io/output.h"
 #include "io/pt2_format.h"
@@ -114,7 +115,7 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
   ARGOSY_TRY(executorch::LoweringOptions lowering, complete_options(program, options, facts, diagnostics));
   PassContext context{diagnostics};
   ARGOSY_TRY([[maybe_unused]] bool has_changed,
-             verify_and_run(executorch::executorch_pipeline(lowering), program, context, {}));
+             verify_and_run(with_hooks(executorch::executorch_pipeline(lowering), options.hooks), program, context, {}));
   ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
   Document document;
   executorch::DataTable data;
@@ -135,6 +136,8 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
   }
   document.data = data.take();
   document.quantized = executorch::quantized_weights(program);
+  if (options.hooks != nullptr && options.hooks->on_executorch)
+    ARGOSY_TRY_STATUS(options.hooks->on_executorch(document));
   return document;
 }
 

@@ -2,6 +2,7 @@
 
 #include "backends/onnx/lowering.h"
 #include "base/text.h"
+#include "driver/export_hooks.h"
 #include "driver/run_passes.h"
 #include "driver/weights_as_inputs.h"
 
@@ -24,7 +25,7 @@ Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxO
   ARGOSY_TRY_STATUS(check_opset(options));
   PassContext context{diagnostics};
   ARGOSY_TRY([[maybe_unused]] bool has_changed,
-             verify_and_run(onnx::onnx_pipeline(options.lowering), program, context, {}));
+             verify_and_run(with_hooks(onnx::onnx_pipeline(options.lowering), options.hooks), program, context, {}));
   ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
   std::vector<onnx::NamedModel> models;
   Status status;  // the first error; those of later components are in the diagnostics
