@@ -154,11 +154,12 @@ Result<bool> count_from_zero(Program& program) {
     const std::vector<Use> uses = site.graph()[positions->value].uses;
     ARGOSY_TRY(ValueId counted, site.after(kSubScalar, {{"self", positions->value}, {"other", site.result()}},
                                            fresh(*site.type(positions->value))));
+    std::vector<Use> later;
     for (const Use& use : uses) {
-      if (use.node.is_valid() && site.graph().comes_before(site.id(), use.node))
-        site.rewriter().set_argument(use.node, use.argument, counted);
+      if (use.node.is_valid() && site.graph().comes_before(site.id(), use.node)) later.push_back(use);
     }
-    return !uses.empty();
+    redirect(site.rewriter(), later, positions->value, counted);
+    return !later.empty();
   });
 }
 
