@@ -148,7 +148,7 @@ def _warm_up() -> None:
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()
     from argosy.capture import __main__ as capture
-    from argosy.check import checks  # noqa: F401
+    from argosy.check import twin  # noqa: F401
 
     with tempfile.TemporaryDirectory() as name:
         config = transformers.LlamaConfig(vocab_size=64, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2)

@@ -22,7 +22,7 @@ Result<bool> change_scale(Program& program) {
       site.set("scale", site.number("scale") * 1.05);
       return true;
     }
-    if (!site.is({"aten.mul.Tensor"}) || !(site.number("other") > 0)) return false;
+    if (!site.is({"aten.mul.Tensor", "aten.mul.Scalar"}) || !(site.number("other") > 0)) return false;
     if (!site.is_made_by(site.tensor("self"), {"aten.matmul.default"})) return false;
     site.set("other", with_number(*site.argument("other"), site.number("other") * 1.05));
     return true;
@@ -31,7 +31,7 @@ Result<bool> change_scale(Program& program) {
 
 bool is_soft_cap(Site& site) {
   return site.is({"aten.tanh.default"}) &&
-         site.is_made_by(site.tensor("self"), {"aten.div.Tensor", "aten.div.Scalar", "aten.mul.Tensor"});
+         site.is_made_by(site.tensor("self"), {"aten.div.Tensor", "aten.div.Scalar", "aten.mul.Tensor", "aten.mul.Scalar"});
 }
 
 Result<bool> drop_tanh(Site& site) {
@@ -135,7 +135,7 @@ Result<bool> shift_frequencies(Program& program) {
 /// Of long contexts: what cos and sin are multiplied by.
 Result<bool> drop_rotary_factor(Program& program) {
   return at_each(program, [](Site& site) -> Result<bool> {
-    if (!site.is({"aten.mul.Tensor"}) || !site.is_made_by(site.tensor("self"), {"aten.cos.default"})) return false;
+    if (!site.is({"aten.mul.Tensor", "aten.mul.Scalar"}) || !site.is_made_by(site.tensor("self"), {"aten.cos.default"})) return false;
     double factor = site.number("other");
     if (!(factor > 0)) return false;
     site.set("other", with_number(*site.argument("other"), factor == 1.0 ? 1.1 : 1.0));
@@ -154,18 +154,19 @@ Result<bool> count_from_zero(Program& program) {
     const std::vector<Use> uses = site.graph()[positions->value].uses;
     ARGOSY_TRY(ValueId counted, site.after(kSubScalar, {{"self", positions->value}, {"other", site.result()}},
                                            fresh(*site.type(positions->value))));
+    std::vector<Use> later;
     for (const Use& use : uses) {
-      if (use.node.is_valid() && site.graph().comes_before(site.id(), use.node))
-        site.rewriter().set_argument(use.node, use.argument, counted);
+      if (use.node.is_valid() && site.graph().comes_before(site.id(), use.node)) later.push_back(use);
     }
-    return !uses.empty();
+    redirect(site.rewriter(), later, positions->value, counted);
+    return !later.empty();
   });
 }
 
 /// Buckets of relative positions grow at another distance.
 Result<bool> change_buckets(Program& program) {
   return at_first(program, [](Site& site) -> Result<bool> {
-    if (!site.is({"aten.div.Tensor"}) || !site.is_made_by(site.tensor("self"), {"aten.log.default"})) return false;
+    if (!site.is({"aten.div.Tensor", "aten.div.Scalar"}) || !site.is_made_by(site.tensor("self"), {"aten.log.default"})) return false;
     if (!(site.number("other") > 0)) return false;
     site.set("other", with_number(*site.argument("other"), site.number("other") * 1.2));
     return true;

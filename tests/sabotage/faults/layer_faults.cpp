@@ -87,7 +87,7 @@ Result<bool> scale_epsilon(Program& program, double factor) {
 /// Norms whose weight is stored as what is added to one.
 Result<bool> drop_norm_offset(Program& program) {
   return at_first(program, [](Site& site) -> Result<bool> {
-    if (!site.is({"aten.add.Tensor"}) || site.number("other") != 1.0) return false;
+    if (!site.is({"aten.add.Tensor", "aten.add.Scalar"}) || site.number("other") != 1.0) return false;
     if (site.weight(site.tensor("self")) == nullptr) return false;
     site.set("other", with_number(*site.argument("other"), 0.0));
     return true;

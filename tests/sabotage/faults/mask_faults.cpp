@@ -25,7 +25,8 @@ Result<bool> move_causal(Program& program, double offset) {
 /// "k > p - window" with another window, in all masks.
 Result<bool> change_window(Program& program, double added) {
   return at_each(program, [&](Site& site) -> Result<bool> {
-    if (!site.is({"aten.gt.Tensor"}) || !site.is_made_by(site.tensor("other"), {"aten.sub.Tensor"})) return false;
+    if (!site.is({"aten.gt.Tensor"}) || !site.is_made_by(site.tensor("other"), {"aten.sub.Tensor", "aten.sub.Scalar"}))
+      return false;
     Site distance = site.producer_of(site.tensor("other"));
     double window = distance.number("other");
     if (!(window > 1)) return false;

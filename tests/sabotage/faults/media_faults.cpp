@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::string_view kTranspose = "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)";
 
+constexpr std::string_view kClone = "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor";
+
 bool has_input(const Component& component, std::string_view part) {
   for (const InputSpec& input : component.inputs) {
     if (input.value.is_valid() && input.name.find(part) != std::string::npos) return true;
@@ -25,21 +27,12 @@ Result<bool> shift_features(Program& program) {
     const ValueId* features = graph.outputs()[0].get_if<ValueId>();
     if (features == nullptr || graph[*features].tensor()->shape.size() < 2) continue;
     Rewriter rewriter(graph);
-    // Emitted behind the last node, which may be a view that only the output reads.
-    Site site(program, component, rewriter, graph.last());
+    // Behind the last node, by way of a copy to stand before.
     ValueId value = *features;
-    auto dim = static_cast<int64_t>(graph[value].tensor()->shape.size()) - 2;
-    if (graph[value].producer == graph.last()) {
-      const Node last = graph[graph.last()];
-      if (last.outputs.size() != 1) continue;
-    }
-    ARGOSY_TRY(ValueId copied, site.after("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-                                          {{"self", value}}, fresh(*graph[value].tensor())));
-    Site end(program, component, rewriter, graph[copied].producer);
-    ARGOSY_TRY(ValueId copy, end.after("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-                                       {{"self", copied}}, fresh(*graph[value].tensor())));
-    Site behind(program, component, rewriter, graph[copy].producer);
-    ARGOSY_TRY(ValueId moved, emit_shifted(behind, copied, dim));
+    const TensorType type = fresh(*graph[value].tensor());
+    ARGOSY_TRY(ValueId copy, Site(program, component, rewriter, graph.last()).after(kClone, {{"self", value}}, type));
+    Site site(program, component, rewriter, graph[copy].producer);
+    ARGOSY_TRY(ValueId moved, emit_shifted(site, value, static_cast<int64_t>(type.shape.size()) - 2));
     rewriter.set_output(0, moved);
     return true;
   }
@@ -58,9 +51,7 @@ Result<bool> misplace_features(Program& program) {
       Site site(program, component, rewriter, graph.first());
       auto dim = static_cast<int64_t>(graph[input.value].tensor()->shape.size()) - 2;
       ARGOSY_TRY(ValueId moved, emit_shifted(site, input.value, dim));
-      for (const Use& use : uses) {
-        if (use.node.is_valid()) rewriter.set_argument(use.node, use.argument, moved);
-      }
+      redirect(rewriter, uses, input.value, moved);
       return true;
     }
   }
@@ -105,9 +96,7 @@ Result<bool> turn_pictures(Program& program) {
       Site site(program, component, rewriter, graph.first());
       ARGOSY_TRY(ValueId moved, site.before(kTranspose,
                                             {{"self", input.value}, {"dim0", int64_t{2}}, {"dim1", int64_t{3}}}, type));
-      for (const Use& use : uses) {
-        if (use.node.is_valid()) rewriter.set_argument(use.node, use.argument, moved);
-      }
+      redirect(rewriter, uses, input.value, moved);
       return true;
     }
   }

@@ -115,6 +115,17 @@ Argument with_number(const Argument& old, double number) {
   return number;
 }
 
+void redirect(Rewriter& rewriter, const std::vector<Use>& uses, ValueId old_value, ValueId new_value) {
+  for (const Use& use : uses) {
+    if (!use.node.is_valid()) continue;
+    Argument argument = rewriter.graph()[use.node].arguments[use.argument];
+    for_each_value(argument, [&](ValueId& value, uint32_t) {
+      if (value == old_value) value = new_value;
+    });
+    rewriter.set_argument(use.node, use.argument, std::move(argument));
+  }
+}
+
 Result<ValueId> emit_shifted(Site& site, ValueId value, int64_t dim) {
   const TensorType whole = fresh(*site.type(value));
   auto place = static_cast<size_t>(dim);

@@ -66,6 +66,9 @@ TensorType fresh(const TensorType& type);
 /// An argument of the same alternative with another number.
 Argument with_number(const Argument& old, double number);
 
+/// Those uses of a value are of another one, in lists too. The graph's outputs stay.
+void redirect(Rewriter& rewriter, const std::vector<Use>& uses, ValueId old_value, ValueId new_value);
+
 /// Values behind the first are in front of it, along `dim`: the last stands first.
 Result<ValueId> emit_shifted(Site& site, ValueId value, int64_t dim);
 
