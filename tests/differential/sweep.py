@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from draw import draw  # noqa: E402
 from table import summary, table_text  # noqa: E402
-from warm import WarmPython  # noqa: E402
+from warm import CPU_FILE, WarmPython  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(os.environ.get("ARGOSY_BIN", ROOT / "build/release/apps/cli/argosy"))
@@ -38,7 +38,8 @@ def run_draw(warm: WarmPython, program: Path, seed: int, index: int, keep: Path 
                    "output": str(folder / "row.json"), "keep": keep is not None}  # fmt: skip
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
         command = [str(warm.program), str(Path(__file__).with_name("run_draw.py")), str(folder / "request.json")]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1", "TRANSFORMERS_VERBOSITY": "error"}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1", "TRANSFORMERS_VERBOSITY": "error",
+                       CPU_FILE: str(folder / "cpu-seconds")}  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         output = Path(request["output"])
         if done.returncode == 0 and output.exists():
@@ -85,7 +86,7 @@ def _line(row: dict[str, Any]) -> str:
         text += f" | {name} {each['verdict']}"
         if each["verdict"] != "right" or each.get("note"):
             text += f": {each.get('note', '')} {each.get('caught', '')}"
-    return f"{text} [{row.get('seconds', 0)} s]"
+    return f"{text} [{row.get('cpu_seconds', 0)} s of CPU]"
 
 
 def main() -> int:
@@ -114,6 +115,7 @@ def main() -> int:
     rows = run_draws(options.program.absolute(), options.seed, indices, options.jobs, report, options.keep)
     counts = summary(rows)
     print(f"{len(rows)} draws in {time.perf_counter() - started:.0f} s: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+    print(f"{sum(row.get('cpu_seconds', 0) for row in rows) / max(1, len(rows)):.1f} s of CPU a draw")
     if options.table:
         options.table.write_text(table_text(rows, options.seed), encoding="utf-8")
     return 1 if counts.get("silent") else 0
