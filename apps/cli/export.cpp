@@ -197,8 +197,9 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
     }
   }
   ARGOSY_TRY(Inputs inputs, find_inputs(options, backend, environment, terminal));
-  ExportRequest request{&backend, &options.backend_options, &destination, &inputs.checkpoint, inputs.request.model,
-                        inputs.request.dtype, options.shape, options.prefill, options.capture};
+  ExportRequest request{&backend,           &options.backend_options, &destination,
+                        &inputs.checkpoint, inputs.request.model,     inputs.request.dtype,
+                        options.shape,      options.prefill,          options.capture};
   ARGOSY_TRY_STATUS(validate_export(request, diagnostics.notes));
   ARGOSY_TRY([[maybe_unused]] size_t least, scratch_bytes(options.memory_bytes));
   inputs.capture_work.check_components = [request](std::span<const ComponentDims> components) {
@@ -238,19 +239,19 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
   }
   Status written = prepared->write(write);
   if (!written && full.kind == CheckOutcome::Kind::kWrong) {
-    terminal.print_error(format(
-        "error[wrong-results]: the export differs from the model in the calls above; nothing is written to {}\n"
-        "  hint: please report it with these lines; --check off exports it anyway\n",
-        destination.path.string()));
+    terminal.print_error(
+        format("error[wrong-results]: the export differs from the model in the calls above; nothing is written to {}\n"
+               "  hint: please report it with these lines; --check off exports it anyway\n",
+               destination.path.string()));
     return kWrong;
   }
   ARGOSY_TRY_STATUS(std::move(written));
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  terminal.print_error(format(
-      "argosy: {}: {}, {}, {} written in {:.1f} s ({}/s), {}peak memory {}\n", destination.path.string(),
-      prepared->model_class(), components_text(*prepared), format_bytes(prepared->total_bytes()), seconds,
-      format_bytes(static_cast<uint64_t>(static_cast<double>(prepared->total_bytes()) / seconds)),
-      linked_text(*prepared), format_bytes(peak_rss_bytes())));
+  terminal.print_error(
+      format("argosy: {}: {}, {}, {} written in {:.1f} s ({}/s), {}peak memory {}\n", destination.path.string(),
+             prepared->model_class(), components_text(*prepared), format_bytes(prepared->total_bytes()), seconds,
+             format_bytes(static_cast<uint64_t>(static_cast<double>(prepared->total_bytes()) / seconds)),
+             linked_text(*prepared), format_bytes(peak_rss_bytes())));
   for (const std::string& line : prepared->summary()) terminal.print_error(format("argosy: {}\n", line));
   terminal.print_error(format("argosy: check: {}\n", full.compared.empty() ? check->text() : full.compared));
   return kDone;

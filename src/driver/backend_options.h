@@ -23,7 +23,7 @@ struct ExecutorchOptions {
   executorch::LoweringOptions lowering;
   executorch::TaskOptions task;  // an empty name: components become methods as they are
   executorch::DataPlace data = executorch::DataPlace::kInside;
-  std::string shape;  // sizes of dims, "batch=1,sequence=1..2048"; a number alone fixes one
+  std::string shape;                   // sizes of dims, "batch=1,sequence=1..2048"; a number alone fixes one
   const ExportHooks* hooks = nullptr;  // of tests (export_hooks.h)
 };
 

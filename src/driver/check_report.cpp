@@ -1,5 +1,7 @@
 #include "driver/check_report.h"
 
+#include <source_hash.h>  // generated
+
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -8,7 +10,6 @@
 #include "driver/capture_cache.h"
 #include "io/file.h"
 #include "io/json.h"
-#include "source_hash.h"  // generated
 #include "tensor/sha256.h"
 
 namespace argosy {
@@ -46,7 +47,8 @@ Result<CheckReport> CheckReport::read(const std::filesystem::path& path) {
   std::optional<bool> ok = root.find("ok").as_bool();
   JsonView rows = root.find("rows");
   if (!ok || !rows.is_array()) return fail(ErrorCode::kCorruptFile, format("{} lacks ok or rows", name));
-  CheckReport report{*ok, text_of(root, "engine"), text_of(root, "model_class"), rows.size(), 0, {}, "", text_of(root, "summary")};
+  CheckReport report{*ok, text_of(root, "engine"), text_of(root, "model_class"), rows.size(), 0, {},
+                     "",  text_of(root, "summary")};
   for (JsonView row : rows.items()) {
     JsonView largest = row.find("abs");
     if (largest.is_valid() && !largest.is_null()) {

@@ -94,13 +94,12 @@ Status Export::write(const ExportWriteOptions& options) const {
   if (destination_.is_folder) {
     ARGOSY_TRY(OutputFolder folder, OutputFolder::create(destination_.path, Overwrite::kReplace));
     fs::path written = folder.path();
-    ARGOSY_TRY_STATUS(fill(std::move(folder), written,
-                           [&](const fs::path& old) { return check_replaceable(destination_, old); }));
+    ARGOSY_TRY_STATUS(
+        fill(std::move(folder), written, [&](const fs::path& old) { return check_replaceable(destination_, old); }));
   } else {
     ARGOSY_TRY(OutputFiles files, OutputFiles::create(destination_.path, Overwrite::kReplace));
     fs::path written = files.path() / destination_.path.filename();
-    ARGOSY_TRY_STATUS(
-        fill(std::move(files), written, [&](const fs::path& old) { return check_file(old.filename()); }));
+    ARGOSY_TRY_STATUS(fill(std::move(files), written, [&](const fs::path& old) { return check_file(old.filename()); }));
   }
   state.bytes_done = state.bytes_total;
   state.is_finished = true;

@@ -195,7 +195,8 @@ Status check_replaceable_beside(const ExportDestination& destination, const std:
   if (!is_there(path)) return {};
   // Data says nothing of whose it is; beside a model of ours it is the model's.
   bool is_orphan = destination.was_interrupted && !is_there(destination.path);
-  if (!is_own_file(destination.path) && !is_orphan) return foreign(path, "is there already and belongs to no export of this name");
+  if (!is_own_file(destination.path) && !is_orphan)
+    return foreign(path, "is there already and belongs to no export of this name");
   if (has_changed(destination, file)) return foreign(path, "changed while the export was made");
   return {};
 }

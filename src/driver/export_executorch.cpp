@@ -160,7 +160,8 @@ class ExecutorchExport final : public Export {
       ++counts[format("of {} layers stored as {}, {}", each.use, each.encoding, groups)];
     }
     std::vector<std::string> lines;
-    for (const auto& [what, count] : counts) lines.push_back(format("{} {} {}", count, count == 1 ? "weight" : "weights", what));
+    for (const auto& [what, count] : counts)
+      lines.push_back(format("{} {} {}", count, count == 1 ? "weight" : "weights", what));
     return lines;
   }
 

@@ -100,7 +100,8 @@ Result<std::unique_ptr<Export>> prepare_pt2(const ExportInput& input, const Expo
   PassContext context{diagnostics};
   PipelineHooks checks;
   checks.verify_each = true;
-  ARGOSY_TRY([[maybe_unused]] bool has_changed, verify_and_run(with_hooks(pt2_pipeline(), hooks), program, context, checks));
+  ARGOSY_TRY([[maybe_unused]] bool has_changed,
+             verify_and_run(with_hooks(pt2_pipeline(), hooks), program, context, checks));
   ARGOSY_TRY_STATUS(prepared->lay_out(program));
   return prepared;
 }

@@ -114,8 +114,9 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
                                      const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   ARGOSY_TRY(executorch::LoweringOptions lowering, complete_options(program, options, facts, diagnostics));
   PassContext context{diagnostics};
-  ARGOSY_TRY([[maybe_unused]] bool has_changed,
-             verify_and_run(with_hooks(executorch::executorch_pipeline(lowering), options.hooks), program, context, {}));
+  ARGOSY_TRY(
+      [[maybe_unused]] bool has_changed,
+      verify_and_run(with_hooks(executorch::executorch_pipeline(lowering), options.hooks), program, context, {}));
   ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
   Document document;
   executorch::DataTable data;

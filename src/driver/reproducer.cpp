@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "driver/run_passes.h"
 #include "io/file.h"
-#include "io/json.h"
 #include "io/folder_contents.h"
+#include "io/json.h"
 #include "io/output.h"
 #include "ir/text.h"
 

@@ -40,7 +40,8 @@ Status check_capture(const ExportRequest& request, const std::map<std::string, D
       auto limit = limits.find(std::string(name));
       if (limit == limits.end() || !is_wider(range, limit->second)) continue;
       return fail(ErrorCode::kInvalidInput,
-                  format("the capture that is given was made for other sizes of {} than --shape asks for", name), kHint);
+                  format("the capture that is given was made for other sizes of {} than --shape asks for", name),
+                  kHint);
     }
   }
   if (request.prefill && !has_prefill)
@@ -66,11 +67,11 @@ Status check_engine(const engines::Engine& engine, const ExportRequest& request)
     if (model.has_file(file)) continue;
     bool is_left_out = std::ranges::find(model.left_out, file) != model.left_out.end();
     return fail(ErrorCode::kInvalidInput,
-                is_left_out ? format("{} of the model is a link that leads out of its folder, and {} opens no bundle "
-                                     "without it",
-                                     file, engine.title)
-                            : format("the model's folder has no {}, and {} opens no bundle without it", file,
-                                     engine.title),
+                is_left_out
+                    ? format("{} of the model is a link that leads out of its folder, and {} opens no bundle "
+                             "without it",
+                             file, engine.title)
+                    : format("the model's folder has no {}, and {} opens no bundle without it", file, engine.title),
                 is_left_out ? "put the file itself there"
                             : "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) makes one of a slow "
                               "tokenizer; --for plain writes graphs without one");
@@ -106,8 +107,8 @@ Status check_groups(const ExportRequest& request) {
                 executorch::group_sizes_for(sizes));
   };
   for (auto [flag, how] : {std::pair("--qlinear", &lowering.linear), {"--qlinear-encoder", &lowering.encoder_linear}}) {
-    ARGOSY_TRY_STATUS(check(flag, how->group_size,
-                            [&](int64_t size) { return executorch::fits_groups(size, how->group_size); }));
+    ARGOSY_TRY_STATUS(
+        check(flag, how->group_size, [&](int64_t size) { return executorch::fits_groups(size, how->group_size); }));
   }
   int64_t group_size = lowering.embedding.group_size;
   return check("--qembedding", group_size, [&](int64_t size) { return size % group_size == 0; });

@@ -17,10 +17,10 @@ struct ExportRequest {
   const ExportDestination* destination = nullptr;
   const Checkpoint* checkpoint = nullptr;
   std::filesystem::path model;
-  std::string dtype;               // that is captured; "auto": the configuration's
-  std::string shape;               // that dims are captured with; backends that bound dims have theirs in the options
-  bool prefill = false;            // a graph for prompts is asked for
-  std::filesystem::path capture;   // that the user names; empty: it comes from the cache, or is made
+  std::string dtype;              // that is captured; "auto": the configuration's
+  std::string shape;              // that dims are captured with; backends that bound dims have theirs in the options
+  bool prefill = false;           // a graph for prompts is asked for
+  std::filesystem::path capture;  // that the user names; empty: it comes from the cache, or is made
 };
 
 /// A component that a capture will have, and the names of its dims that vary.

@@ -48,8 +48,8 @@ struct SourceModel {
   std::vector<ComponentInterface> components;
   std::optional<JsonDocument> config;  // always there: config.json, else the capture's
   std::optional<JsonDocument> generation_config, tokenizer_config, processor_config;  // the files of these names
-  std::vector<std::string> files;      // of the folder, sorted; names only
-  std::vector<std::string> left_out;   // files that are links out of the folder, sorted; not read and not copied
+  std::vector<std::string> files;     // of the folder, sorted; names only
+  std::vector<std::string> left_out;  // files that are links out of the folder, sorted; not read and not copied
 
   const ComponentInterface* component(std::string_view name) const;  // null if there is none
   bool has_file(std::string_view file) const;

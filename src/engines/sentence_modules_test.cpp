@@ -17,9 +17,10 @@ TEST(SentenceModules, say_what_they_do) {
   folder.write("modules.json", kThree);
   folder.write("1_Pooling/config.json", R"({"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true})");
   folder.write("2_Dense/config.json", R"({"in_features": 768, "out_features": 64})");
-  EXPECT_EQ(left_out_modules(folder.path()),
-            "modules.json puts \"Pooling\" (mean), then \"Dense\" (768 to 64 features, \"2_Dense\"), then \"Normalize\" "
-            "behind the model; that is not part of the export: apply it to the outputs");
+  EXPECT_EQ(
+      left_out_modules(folder.path()),
+      "modules.json puts \"Pooling\" (mean), then \"Dense\" (768 to 64 features, \"2_Dense\"), then \"Normalize\" "
+      "behind the model; that is not part of the export: apply it to the outputs");
 }
 
 TEST(SentenceModules, newer_files_name_the_pooling) {

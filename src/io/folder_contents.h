@@ -24,7 +24,7 @@ Result<FileStamp> stamp_of(const std::filesystem::path& path);
 
 /// What is in a folder at one moment.
 struct FolderContents {
-  FileStamp folder;                         // where the path leads, if it is a link
+  FileStamp folder;                          // where the path leads, if it is a link
   std::map<std::string, FileStamp> entries;  // by relative path; folders too. Links are entries, not entered
 };
 

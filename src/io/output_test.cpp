@@ -256,7 +256,8 @@ TEST(OutputFolder, asks_before_and_after_the_exchange) {
     return output.commit(may_replace);
   };
   auto refuse = [](const std::string& why) { return fail(ErrorCode::kInvalidInput, why); };
-  expect_error(replace([&](const fs::path&) -> Status { return refuse("before"); }), ErrorCode::kInvalidInput, "before");
+  expect_error(replace([&](const fs::path&) -> Status { return refuse("before"); }), ErrorCode::kInvalidInput,
+               "before");
   EXPECT_EQ(folder.read("x/old"), "old");
   // What is saved in the last moment before the exchange is found after it, and is back in its place.
   Status late = replace([&](const fs::path& old) -> Status {

@@ -52,16 +52,11 @@ bool reaches(std::span<const std::byte> bytes, size_t element_bytes, int16_t lim
 
 bool has_non_finite(DType dtype, std::span<const std::byte> bytes) {
   switch (dtype) {
-    case DType::kF64:
-      return reaches(bytes, 8, 0x7FF0);
-    case DType::kF32:
-      return reaches(bytes, 4, 0x7F80);
-    case DType::kF16:
-      return reaches(bytes, 2, 0x7C00);
-    case DType::kBF16:
-      return reaches(bytes, 2, 0x7F80);
-    default:
-      return false;
+    case DType::kF64: return reaches(bytes, 8, 0x7FF0);
+    case DType::kF32: return reaches(bytes, 4, 0x7F80);
+    case DType::kF16: return reaches(bytes, 2, 0x7C00);
+    case DType::kBF16: return reaches(bytes, 2, 0x7F80);
+    default: return false;
   }
 }
 

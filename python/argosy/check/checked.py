@@ -13,11 +13,11 @@ _WORDS = {
     "edge": "component calls at edge shapes",
     "forward": "observed calls of forward",
     "generate": "observed calls of generate",
-    "prompt": "prompts whole, in pieces and token by token",
-    "logits": "logits of prompts whole and in pieces in the engine",
+    "prompt": "calls as runners make them (prompts whole, in pieces and token by token)",
+    "logits": "prompts whole and in pieces in the engine, by their logits",
     "text": "calls with a text",
-    "greedy": "greedy tokens",
-    "tokens": "greedy tokens in the engine",
+    "greedy": "runs of greedy tokens",
+    "tokens": "runs of greedy tokens in the engine",
 }
 _SUBJECTS = {
     "twin": "a small model of this kind, exported with the same options, agrees with PyTorch",

@@ -62,15 +62,15 @@ struct Tally {
     if (left.empty()) return {};
     std::vector<std::string> rows;
     for (int64_t width : widths) rows.push_back(format("{}", width));
-    std::string why = group_size > 0
-                          ? format("rows of {} are not made of groups of {}", join(rows, ", "), group_size)
-                          : format("rows of {} are no pairs of values", join(rows, ", "));
+    std::string why = group_size > 0 ? format("rows of {} are not made of groups of {}", join(rows, ", "), group_size)
+                                     : format("rows of {} are no pairs of values", join(rows, ", "));
     if (stored.empty()) {
       std::string asked = group_size > 0 ? format("{}-group-size {}", flag, group_size) : std::string(flag);
       return fail(ErrorCode::kInvalidInput, format("{} fits none of the {} {}: {}", asked, left.size(), what, why),
                   group_size > 0 ? group_sizes_for(widths) : "use an encoding of 8 bits");
     }
-    diagnostics.notes.push_back(format("{} of {} {} stay as they are: {}", left.size(), left.size() + stored.size(), what, why));
+    diagnostics.notes.push_back(
+        format("{} of {} {} stay as they are: {}", left.size(), left.size() + stored.size(), what, why));
     return {};
   }
 };
@@ -114,8 +114,7 @@ class Quantizer {
   /// What was asked for and fits nothing is an error; what fits some is told in one line.
   Status check_all() const {
     auto linear = [&](const LinearQuantization& how, std::string_view flag, std::string_view what, const Tally& tally) {
-      return how.encoding == LinearEncoding::kFloat ? Status()
-                                                    : tally.check(flag, what, group_of(how), diagnostics_);
+      return how.encoding == LinearEncoding::kFloat ? Status() : tally.check(flag, what, group_of(how), diagnostics_);
     };
     ARGOSY_TRY_STATUS(linear(options_.linear, "--qlinear", "linear layers", linear_));
     ARGOSY_TRY_STATUS(
@@ -172,8 +171,7 @@ class Quantizer {
     return found->second;
   }
 
-  Status linear(RuleContext& context, const LinearQuantization& how, std::map<WeightId, ValueId>& bound,
-                Tally& tally) {
+  Status linear(RuleContext& context, const LinearQuantization& how, std::map<WeightId, ValueId>& bound, Tally& tally) {
     const Graph& graph = context.rewriter.graph();
     const Node node = graph[context.node];
     std::optional<WeightId> weight = weight_of(graph, node.arguments[1]);

@@ -88,7 +88,8 @@ runner.generate("Once upon a time", settings, lambda text: print(text, end=""))
                   imports(facts), facts.has_data_file ? ", \"model.ptd\"" : "");
   }
   const ProgramMethod& method = facts.methods[0];
-  return format(R"(In this folder; sizes are the largest that there is memory for, and which of them may be smaller is in `bundle.json`:
+  return format(
+      R"(In this folder; sizes are the largest that there is memory for, and which of them may be smaller is in `bundle.json`:
 
 ```python
 import torch
@@ -101,8 +102,7 @@ outputs = program.load_method("{}").execute(inputs)
 print([output.shape for output in outputs])
 ```
 )",
-                imports(facts), facts.has_data_file ? ", data_path=\"model.ptd\"" : "", input_lines(method),
-                method.name);
+      imports(facts), facts.has_data_file ? ", data_path=\"model.ptd\"" : "", input_lines(method), method.name);
 }
 
 }  // namespace argosy::engines

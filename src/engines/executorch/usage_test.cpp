@@ -41,8 +41,8 @@ TEST(ExecutorchUsage, writes_neighbours_that_are_alike_once) {
                      {"past_0_value", DType::kF32, {4, 2, 256, 32}}}}};
   std::string usage = executorch_usage(facts);
   EXPECT_TRUE(contains(usage, "torch.ones([4, 256], dtype=torch.int64),  # input_ids\n")) << usage;
-  EXPECT_TRUE(contains(usage,
-                       "*[torch.zeros([4, 2, 256, 32], dtype=torch.float32)] * 2,  # past_0_key to past_0_value\n"))
+  EXPECT_TRUE(
+      contains(usage, "*[torch.zeros([4, 2, 256, 32], dtype=torch.float32)] * 2,  # past_0_key to past_0_value\n"))
       << usage;
   EXPECT_TRUE(contains(usage, R"(load_method("decode"))")) << usage;
 }

@@ -37,8 +37,8 @@ constexpr Preparer kBoth = {
     R"(prepare(text=["a cat", "a dog"], images=Image.open("picture.png"), return_tensors="pt", padding=True))",
     "picture.png"};
 // A second of silence.
-constexpr Preparer kSounds = {"AutoFeatureExtractor", R"(prepare([0.0] * 16000, sampling_rate=16000, return_tensors="pt"))",
-                              ""};
+constexpr Preparer kSounds = {"AutoFeatureExtractor",
+                              R"(prepare([0.0] * 16000, sampling_rate=16000, return_tensors="pt"))", ""};
 
 const Preparer& preparer_of(const ComponentInterface& first) {
   bool takes_texts = first.input("input_ids") != nullptr;
@@ -48,7 +48,7 @@ const Preparer& preparer_of(const ComponentInterface& first) {
 
 std::string usage(std::string_view class_name, const Preparer& preparer, bool generates) {
   bool makes_text = generates && preparer.class_name == kTexts.class_name;
-  std::string_view last = makes_text ? "print(prepare.batch_decode(model.generate(**inputs, max_new_tokens=32)))"
+  std::string_view last = makes_text  ? "print(prepare.batch_decode(model.generate(**inputs, max_new_tokens=32)))"
                           : generates ? "print(model.generate(**inputs, max_new_tokens=32))"
                                       : "print({name: value.shape for name, value in model(**inputs).items()})";
   return format(R"(In this folder{}:

@@ -80,7 +80,8 @@ class CaptureReader {
 
   // What nothing here interprets travels on as text.
   void keep_attributes(const JsonField& root) {
-    for (std::string_view key : {"versions", "model_class", "task", "configuration", "configuration_hash", "wiring", "ties"}) {
+    for (std::string_view key :
+         {"versions", "model_class", "task", "configuration", "configuration_hash", "wiring", "ties"}) {
       keep_attribute(program_.attributes, key, root.view().find(key));
     }
   }

@@ -268,7 +268,8 @@ TEST(Attach, rejects_other_shapes) {
 // ---- Tied weights: a head that is tied to the embeddings, whose own name the graph does not use. ----
 
 Program tied_program() {
-  Program program = parse("weight @in: f32[2] parameter weight @head: f32[2] parameter = @in graph () { return }").value();
+  Program program =
+      parse("weight @in: f32[2] parameter weight @head: f32[2] parameter = @in graph () { return }").value();
   program.attributes["capture.ties"] = R"([["in","shared"],["head","shared"]])";
   return program;
 }
@@ -286,10 +287,14 @@ Checkpoint checkpoint_of(const std::vector<std::pair<std::string, float>>& value
   for (const NamedSource& tensor : tensors) {
     header += format(R"({}"{}":{{"dtype":"F32","shape":[2],"data_offsets":[{},{}]}})", header.size() > 1 ? "," : "",
                      tensor.name, data.size(), data.size() + 8);
-    EXPECT_TRUE(tensor.source->stream_to([&](std::span<const std::byte> bytes) -> Status {
-      data.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      return {};
-    }, 1 << 16).has_value());
+    EXPECT_TRUE(tensor.source
+                    ->stream_to(
+                        [&](std::span<const std::byte> bytes) -> Status {
+                          data.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+                          return {};
+                        },
+                        1 << 16)
+                    .has_value());
   }
   header += "}";
   uint64_t length = header.size();
@@ -349,8 +354,8 @@ TEST(AttachTied, captures_tie_the_weights_that_they_name) {
 }
 
 TEST(AttachTied, rejects_ties_that_are_no_pairs_of_names) {
-  for (const char* text : {"{}", "[1]", R"([["a"]])", R"([["a",1]])", R"([["a","b"],["b","c"]])", R"([["a","b"],["a","c"]])",
-                           R"([["a","a"]])"}) {
+  for (const char* text : {"{}", "[1]", R"([["a"]])", R"([["a",1]])", R"([["a","b"],["b","c"]])",
+                           R"([["a","b"],["a","c"]])", R"([["a","a"]])"}) {
     EXPECT_FALSE(Ties::parse(text).has_value()) << text;
   }
 }

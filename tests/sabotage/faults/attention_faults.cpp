@@ -30,8 +30,8 @@ Result<bool> change_scale(Program& program) {
 }
 
 bool is_soft_cap(Site& site) {
-  return site.is({"aten.tanh.default"}) &&
-         site.is_made_by(site.tensor("self"), {"aten.div.Tensor", "aten.div.Scalar", "aten.mul.Tensor", "aten.mul.Scalar"});
+  return site.is({"aten.tanh.default"}) && site.is_made_by(site.tensor("self"), {"aten.div.Tensor", "aten.div.Scalar",
+                                                                                 "aten.mul.Tensor", "aten.mul.Scalar"});
 }
 
 Result<bool> drop_tanh(Site& site) {
@@ -58,9 +58,8 @@ Result<bool> drop_sinks(Program& program) {
     if (!site.is_made_by(column, {"aten.reshape.default", "aten.view.default"})) return false;
     Weight* sinks = site.weight(site.producer_of(column).tensor("self"));
     if (sinks == nullptr || sinks->shape.size() != 1) return false;
-    ARGOSY_TRY(sinks->source, with_floats(*sinks->source, [](std::vector<float>& values) {
-                 std::ranges::fill(values, -1e4F);
-               }));
+    ARGOSY_TRY(sinks->source,
+               with_floats(*sinks->source, [](std::vector<float>& values) { std::ranges::fill(values, -1e4F); }));
     return true;
   });
 }
@@ -78,9 +77,9 @@ Result<bool> change_head_order(Program& program) {
                NodeId user = uses[0].node;
                TensorType swapped = fresh(*type);
                std::swap(swapped.shape[1], swapped.shape[2]);
-               ARGOSY_TRY(ValueId turned, site.after(kTranspose,
-                                                     {{"self", site.result()}, {"dim0", int64_t{1}}, {"dim1", int64_t{2}}},
-                                                     swapped));
+               ARGOSY_TRY(ValueId turned,
+                          site.after(kTranspose, {{"self", site.result()}, {"dim0", int64_t{1}}, {"dim1", int64_t{2}}},
+                                     swapped));
                Site(site.program(), site.component(), site.rewriter(), user).set("self", turned);
                return true;
              }));
@@ -89,7 +88,8 @@ Result<bool> change_head_order(Program& program) {
     if (!site.is({kAttention})) return false;
     ValueId key = site.tensor("key");
     if (site.type(key)->shape[1].as_integer().value_or(1) == 1) return false;
-    ARGOSY_TRY(ValueId turned, site.before(kFlip, {{"self", key}, {"dims", IntList{int64_t{1}}}}, fresh(*site.type(key))));
+    ARGOSY_TRY(ValueId turned,
+               site.before(kFlip, {{"self", key}, {"dims", IntList{int64_t{1}}}}, fresh(*site.type(key))));
     site.set("key", turned);
     return true;
   });
@@ -135,7 +135,8 @@ Result<bool> shift_frequencies(Program& program) {
 /// Of long contexts: what cos and sin are multiplied by.
 Result<bool> drop_rotary_factor(Program& program) {
   return at_each(program, [](Site& site) -> Result<bool> {
-    if (!site.is({"aten.mul.Tensor", "aten.mul.Scalar"}) || !site.is_made_by(site.tensor("self"), {"aten.cos.default"})) return false;
+    if (!site.is({"aten.mul.Tensor", "aten.mul.Scalar"}) || !site.is_made_by(site.tensor("self"), {"aten.cos.default"}))
+      return false;
     double factor = site.number("other");
     if (!(factor > 0)) return false;
     site.set("other", with_number(*site.argument("other"), factor == 1.0 ? 1.1 : 1.0));
@@ -166,7 +167,8 @@ Result<bool> count_from_zero(Program& program) {
 /// Buckets of relative positions grow at another distance.
 Result<bool> change_buckets(Program& program) {
   return at_first(program, [](Site& site) -> Result<bool> {
-    if (!site.is({"aten.div.Tensor", "aten.div.Scalar"}) || !site.is_made_by(site.tensor("self"), {"aten.log.default"})) return false;
+    if (!site.is({"aten.div.Tensor", "aten.div.Scalar"}) || !site.is_made_by(site.tensor("self"), {"aten.log.default"}))
+      return false;
     if (!(site.number("other") > 0)) return false;
     site.set("other", with_number(*site.argument("other"), site.number("other") * 1.2));
     return true;
@@ -181,7 +183,9 @@ constexpr Fault kFaults[] = {
     {.name = "head-order", .what = "heads of keys belong to other queries", .program = change_head_order},
     {.name = "rotary-halves", .what = "the halves of rotary embeddings are swapped", .program = swap_rotary_halves},
     {.name = "rotary-sign", .what = "rotary embeddings lack a sign", .program = drop_rotary_sign},
-    {.name = "rotary-frequencies", .what = "rotary frequencies are those of the neighbour", .program = shift_frequencies},
+    {.name = "rotary-frequencies",
+     .what = "rotary frequencies are those of the neighbour",
+     .program = shift_frequencies},
     {.name = "rotary-factor", .what = "the factor of rotary embeddings is another", .program = drop_rotary_factor},
     {.name = "positions-from-zero", .what = "positions of cached steps begin at 0", .program = count_from_zero},
     {.name = "relative-buckets", .what = "relative positions have other buckets", .program = change_buckets},

@@ -96,7 +96,8 @@ Result<bool> drop_norm_offset(Program& program) {
 
 Result<bool> drop_embedding_factor(Program& program) {
   return at_first(program, [](Site& site) -> Result<bool> {
-    if (!site.is({"aten.mul.Tensor"}) || !site.is_made_by(site.tensor("self"), {"aten.embedding.default"})) return false;
+    if (!site.is({"aten.mul.Tensor"}) || !site.is_made_by(site.tensor("self"), {"aten.embedding.default"}))
+      return false;
     site.rewriter().replace_uses(site.result(), site.tensor("self"));
     return true;
   });
@@ -167,13 +168,17 @@ constexpr Fault kFaults[] = {
     {.name = "gelu-kind", .what = "gelu by tanh instead of erf, or the other way round", .program = change_gelu},
     {.name = "silu-as-gelu", .what = "gelu instead of silu", .program = replace_silu},
     {.name = "residual-dropped", .what = "a layer's input is not added", .program = drop_residual},
-    {.name = "bias-dropped", .what = "a linear layer lacks its bias",
+    {.name = "bias-dropped",
+     .what = "a linear layer lacks its bias",
      .program = [](Program& program) { return drop_bias(program, {"aten.linear.default", "aten.addmm.default"}); }},
-    {.name = "norm-bias-dropped", .what = "a layer norm lacks its bias",
+    {.name = "norm-bias-dropped",
+     .what = "a layer norm lacks its bias",
      .program = [](Program& program) { return drop_bias(program, {"aten.layer_norm.default"}); }},
-    {.name = "epsilon-tenfold", .what = "epsilon of norms is ten times larger",
+    {.name = "epsilon-tenfold",
+     .what = "epsilon of norms is ten times larger",
      .program = [](Program& program) { return scale_epsilon(program, 10); }},
-    {.name = "epsilon-tenth", .what = "epsilon of norms is ten times smaller",
+    {.name = "epsilon-tenth",
+     .what = "epsilon of norms is ten times smaller",
      .program = [](Program& program) { return scale_epsilon(program, 0.1); }},
     {.name = "norm-offset-dropped", .what = "one is not added to a norm's weight", .program = drop_norm_offset},
     {.name = "embedding-factor-dropped", .what = "embeddings are not scaled", .program = drop_embedding_factor},
@@ -181,7 +186,8 @@ constexpr Fault kFaults[] = {
     {.name = "experts-shifted", .what = "experts have their neighbour's weights", .program = shift_experts},
     {.name = "kernel-reversed", .what = "a convolution's kernel is reversed", .program = reverse_kernel},
     {.name = "softplus-dropped", .what = "a recurrence lacks its softplus", .program = drop_softplus},
-    {.name = "logits-of-first-token", .what = "logits are in reverse order: the first token's are the last",
+    {.name = "logits-of-first-token",
+     .what = "logits are in reverse order: the first token's are the last",
      .program = turn_logits},
 };
 

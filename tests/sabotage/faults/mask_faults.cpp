@@ -37,10 +37,8 @@ Result<bool> change_window(Program& program, double added) {
 
 /// The node that brings a layer's mask into its attention, and the argument that it is.
 std::string_view mask_argument(Site& site) {
-  if (site.is({"aten.scaled_dot_product_attention.default"}) && site.tensor("attn_mask").is_valid())
-    return "attn_mask";
-  if (site.is({"aten.add.Tensor"}) && site.is_made_by(site.tensor("other"), {"aten.where.ScalarOther"}))
-    return "other";
+  if (site.is({"aten.scaled_dot_product_attention.default"}) && site.tensor("attn_mask").is_valid()) return "attn_mask";
+  if (site.is({"aten.add.Tensor"}) && site.is_made_by(site.tensor("other"), {"aten.where.ScalarOther"})) return "other";
   return "";
 }
 
@@ -107,22 +105,30 @@ Result<bool> make_causal(Program& program) {
 }
 
 constexpr Fault kFaults[] = {
-    {.name = "causal-off-by-one", .what = "tokens see the next one",
+    {.name = "causal-off-by-one",
+     .what = "tokens see the next one",
      .program = [](Program& program) { return move_causal(program, 1); }},
-    {.name = "causal-dropped", .what = "tokens see all that follow",
+    {.name = "causal-dropped",
+     .what = "tokens see all that follow",
      .program = [](Program& program) { return move_causal(program, kFar); }},
-    {.name = "causal-strict", .what = "tokens do not see themselves",
+    {.name = "causal-strict",
+     .what = "tokens do not see themselves",
      .program = [](Program& program) { return move_causal(program, -1); }},
-    {.name = "window-one-more", .what = "a window of one token more",
+    {.name = "window-one-more",
+     .what = "a window of one token more",
      .program = [](Program& program) { return change_window(program, 1); }},
-    {.name = "window-one-less", .what = "a window of one token less",
+    {.name = "window-one-less",
+     .what = "a window of one token less",
      .program = [](Program& program) { return change_window(program, -1); }},
-    {.name = "window-dropped", .what = "no window",
+    {.name = "window-dropped",
+     .what = "no window",
      .program = [](Program& program) { return change_window(program, kFar); }},
     {.name = "layer-pattern", .what = "two layers have each other's masks", .program = swap_layer_masks},
-    {.name = "padding-seen", .what = "padded tokens are seen",
+    {.name = "padding-seen",
+     .what = "padded tokens are seen",
      .program = [](Program& program) { return drop_padding(program, "attention_mask"); }},
-    {.name = "cross-padding-seen", .what = "padded tokens of the encoder are seen by the decoder",
+    {.name = "cross-padding-seen",
+     .what = "padded tokens of the encoder are seen by the decoder",
      .program = [](Program& program) { return drop_padding(program, "encoder_attention_mask"); }},
     {.name = "encoder-made-causal", .what = "tokens of an encoder see earlier ones only", .program = make_causal},
 };

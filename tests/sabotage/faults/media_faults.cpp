@@ -94,8 +94,8 @@ Result<bool> turn_pictures(Program& program) {
       Rewriter rewriter(graph);
       const std::vector<Use> uses = graph[input.value].uses;
       Site site(program, component, rewriter, graph.first());
-      ARGOSY_TRY(ValueId moved, site.before(kTranspose,
-                                            {{"self", input.value}, {"dim0", int64_t{2}}, {"dim1", int64_t{3}}}, type));
+      ARGOSY_TRY(ValueId moved,
+                 site.before(kTranspose, {{"self", input.value}, {"dim0", int64_t{2}}, {"dim1", int64_t{3}}}, type));
       redirect(rewriter, uses, input.value, moved);
       return true;
     }
@@ -118,12 +118,16 @@ Result<bool> pool_second_token(Program& program) {
 }
 
 constexpr Fault kFaults[] = {
-    {.name = "media-shifted", .what = "features of pictures or sound are shifted by a token", .program = shift_features},
+    {.name = "media-shifted",
+     .what = "features of pictures or sound are shifted by a token",
+     .program = shift_features},
     {.name = "media-misplaced", .what = "a text gets the neighbour's features", .program = misplace_features},
     {.name = "token-types-ignored", .what = "tokens of pictures are taken for text", .program = ignore_token_types},
-    {.name = "patches-turned", .what = "height and width of patches are swapped",
+    {.name = "patches-turned",
+     .what = "height and width of patches are swapped",
      .program = [](Program& program) { return edit_patches(program, turned); }},
-    {.name = "channels-reversed", .what = "colours are in the other order",
+    {.name = "channels-reversed",
+     .what = "colours are in the other order",
      .program = [](Program& program) { return edit_patches(program, with_channels_reversed); }},
     {.name = "pictures-turned", .what = "height and width of pictures are swapped", .program = turn_pictures},
     {.name = "pooled-token", .what = "the second token stands for the whole", .program = pool_second_token},

@@ -30,9 +30,7 @@ ValueId Site::tensor(std::string_view name) const {
   return value != nullptr && graph()[*value].tensor() != nullptr ? *value : ValueId{};
 }
 
-Site Site::producer_of(ValueId value) const {
-  return {program(), component(), rewriter(), graph()[value].producer};
-}
+Site Site::producer_of(ValueId value) const { return {program(), component(), rewriter(), graph()[value].producer}; }
 
 bool Site::is_made_by(ValueId value, std::initializer_list<std::string_view> ops) const {
   return value.is_valid() && graph()[value].producer.is_valid() && producer_of(value).is(ops);
@@ -133,15 +131,14 @@ Result<ValueId> emit_shifted(Site& site, ValueId value, int64_t dim) {
   TensorType one = whole, rest = whole;
   one.shape[place] = symbols.integer(1);
   rest.shape[place] = symbols.sub(whole.shape[place], symbols.integer(1));
-  ARGOSY_TRY(ValueId last, site.before(aten::kSlice,
-                                       {{"self", value},
-                                        {"dim", dim},
-                                        {"start", int64_t{-1}},
-                                        {"end", std::numeric_limits<int64_t>::max()}},
-                                       one));
-  ARGOSY_TRY(ValueId others, site.before(aten::kSlice,
-                                         {{"self", value}, {"dim", dim}, {"start", int64_t{0}}, {"end", int64_t{-1}}},
-                                         rest));
+  ARGOSY_TRY(
+      ValueId last,
+      site.before(aten::kSlice,
+                  {{"self", value}, {"dim", dim}, {"start", int64_t{-1}}, {"end", std::numeric_limits<int64_t>::max()}},
+                  one));
+  ARGOSY_TRY(
+      ValueId others,
+      site.before(aten::kSlice, {{"self", value}, {"dim", dim}, {"start", int64_t{0}}, {"end", int64_t{-1}}}, rest));
   return site.before(aten::kCat, {{"tensors", ValueList{last, others}}, {"dim", dim}}, whole);
 }
 

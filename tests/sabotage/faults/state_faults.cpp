@@ -123,14 +123,22 @@ Result<bool> take_first_token(Program& program) {
 
 constexpr Fault kFaults[] = {
     {.name = "cache-order", .what = "new keys stand before cached ones", .program = turn_cache},
-    {.name = "outputs-crossed", .what = "two outputs, such as keys and values of a layer, are each other",
+    {.name = "outputs-crossed",
+     .what = "two outputs, such as keys and values of a layer, are each other",
      .program = cross_outputs},
     {.name = "state-not-updated", .what = "a state stays as it came", .program = forget_update},
-    {.name = "cache-position", .what = "keys are cached one position behind", .stage = kBindTask, .program = write_behind},
+    {.name = "cache-position",
+     .what = "keys are cached one position behind",
+     .stage = kBindTask,
+     .program = write_behind},
     {.name = "cache-shared", .what = "two layers share a cache", .stage = kBindTask, .program = share_cache},
-    {.name = "state-kept", .what = "a state is kept between prompts", .stage = kBindTask,
+    {.name = "state-kept",
+     .what = "a state is kept between prompts",
+     .stage = kBindTask,
      .program = keep_between_prompts},
-    {.name = "first-token-sampled", .what = "runners get the first token's logits", .stage = kBindTask,
+    {.name = "first-token-sampled",
+     .what = "runners get the first token's logits",
+     .stage = kBindTask,
      .program = take_first_token},
 };
 

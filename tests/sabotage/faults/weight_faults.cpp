@@ -68,8 +68,7 @@ Result<bool> shift_rows(Program& program) {
 Result<bool> shift_positions(Program& program) {
   for (Weight& weight : program.weights) {
     bool is_table = weight.name.find("position_embedding") != std::string::npos ||
-                    weight.name.find("embed_positions") != std::string::npos ||
-                    weight.name.ends_with("wpe.weight");
+                    weight.name.find("embed_positions") != std::string::npos || weight.name.ends_with("wpe.weight");
     if (!is_table || weight.shape.size() < 2) continue;
     ARGOSY_TRY(weight.source, shifted(weight.source, static_cast<int>(weight.shape.size()) - 2));
     return true;

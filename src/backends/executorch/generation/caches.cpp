@@ -55,8 +55,8 @@ class StateKeeper {
     ARGOSY_TRY(ValueId written,
                call_.top(kIndexPut, {{"self", buffer}, {"indices", indices}, {"values", added}}, type));
     type.shape[1] = call_.total;
-    return call_.top(aten::kSlice,
-                     {{"self", written}, {"dim", int64_t{1}}, {"start", int64_t{0}}, {"end", call_.end}}, type);
+    return call_.top(aten::kSlice, {{"self", written}, {"dim", int64_t{1}}, {"start", int64_t{0}}, {"end", call_.end}},
+                     type);
   }
 
   std::map<uint32_t, CachedKeys> take() { return std::move(keys_); }

@@ -8,8 +8,8 @@
 
 namespace argosy::executorch {
 
-/// Puts expressions in the place of symbols (passes/substitute_symbols.h). What was known of the trace beside its graphs
-/// (guards, sample inputs, texts of formats) goes, as it is no longer true.
+/// Puts expressions in the place of symbols (passes/substitute_symbols.h). What was known of the trace beside its
+/// graphs (guards, sample inputs, texts of formats) goes, as it is no longer true.
 void specialise(Component& component, const std::map<std::string, SymExpr>& replacements);
 
 }  // namespace argosy::executorch

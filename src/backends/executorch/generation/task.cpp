@@ -159,9 +159,9 @@ std::vector<std::string_view> task_names() {
 Status check_task(const TaskOptions& options) {
   if (options.task.empty()) {
     if (options.max_seq_len == 0 && !options.all_logits && options.dynamic_shapes) return {};
-    const char* flag = options.max_seq_len != 0  ? "--max-seq-len"
-                       : options.all_logits ? "--all-logits"
-                                            : "--disable-dynamic-shapes";
+    const char* flag = options.max_seq_len != 0 ? "--max-seq-len"
+                       : options.all_logits     ? "--all-logits"
+                                                : "--disable-dynamic-shapes";
     return fail(ErrorCode::kInvalidInput, format("{} says something of a task, and there is none", flag),
                 options.max_seq_len != 0 ? "add --task text-generation or another; --shape bounds dims without one"
                                          : "add --task text-generation or another that generates");

@@ -22,10 +22,10 @@ Result<MediaTokens> read_media_tokens(const Program& program, const Component& d
     }
     bool is_test = op == "aten.eq.Scalar" && number != nullptr && *number != 0;
     if (!is_test || kinds != 1 || (result.type && *result.type != *number)) {
-      return fail(ErrorCode::kUnsupportedFeature,
-                  format("the model's {} tells media from text by {}, which runners do not pass", decoder.name,
-                         kTokenTypes),
-                  "export it without a task; callers then pass everything that it is given");
+      return fail(
+          ErrorCode::kUnsupportedFeature,
+          format("the model's {} tells media from text by {}, which runners do not pass", decoder.name, kTokenTypes),
+          "export it without a task; callers then pass everything that it is given");
     }
     result.type = *number;
   }

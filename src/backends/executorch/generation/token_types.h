@@ -27,8 +27,8 @@ Result<MediaTokens> read_media_tokens(const Program& program, const Component& d
 /// The component's output, embeddings [1, tokens, width], gets the column.
 Status add_type_column(Program& program, Component& component, int64_t type);
 
-/// Takes the column off the embeddings that a decoder is given: `tokens` has it from now on, and what read `tokens` reads
-/// the others. Returns the types of the call [1, sequence], i64.
+/// Takes the column off the embeddings that a decoder is given: `tokens` has it from now on, and what read `tokens`
+/// reads the others. Returns the types of the call [1, sequence], i64.
 Result<ValueId> take_type_column(DecoderCall& call);
 
 }  // namespace argosy::executorch
