@@ -31,7 +31,9 @@ void add_inspect(CLI::App& app, InspectOptions& options) {
   command->add_option("path", options.path, ".pt2, .capture, .ir, .onnx, .pte, .safetensors, an index, or a folder")
       ->required();
   command->add_flag("--json", options.json, "Everything, as one JSON object");
-  command->add_option("--top", options.top, "Rows of long lists (0: all)")->capture_default_str();
+  command->add_option("--top", options.top, "Rows of long lists (0: all)")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 20).description(""));
   command->add_option("--schemas", options.schemas, "File of op schemas, for .pt2 archives");
   command->add_option("--html", options.html, "Of a .pte: also draws how its memory is used, as a page");
 }

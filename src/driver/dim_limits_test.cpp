@@ -28,8 +28,7 @@ TEST(DimLimits, rejects_what_is_no_size) {
 
 TEST(DimLimits, rejects_names_and_sizes_that_a_program_does_not_have) {
   auto program = parse(R"(schema aten::relu(Tensor self) -> Tensor
-symbol s0 positive in [1, 8]
-dim_name s0 "batch"
+symbol s0 positive in [1, 8] as "batch"
 graph (%x: f32[s0, 4]) {
   %y: f32[s0, 4] = aten.relu.default(self=%x)
   return %y
