@@ -20,7 +20,7 @@ _HEAD = """# Differential sweep
 
 Configurations drawn by seed over what real checkpoints vary, each saved as a small checkpoint with random weights, exported to the three
 backends with default flags and compared with the eager model of transformers: prompts, cached steps one by one and in pieces, padded
-batches, greedy tokens. Written by `python tests/differential/sweep.py --count {count} --seed {seed} --table docs/coverage/differential.md`.
+batches, greedy tokens. Written by `python tests/differential/differential_sweep.py --count {count} --seed {seed} --table docs/coverage/differential.md`.
 
 | verdict | is |
 |---|---|

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from draw import draw, families  # noqa: E402
-from sweep import PROGRAM, ROOT, run_draw  # noqa: E402
+from differential_sweep import PROGRAM, ROOT, run_draw  # noqa: E402
 from table import summary, table_text  # noqa: E402
 from warm import WarmPython  # noqa: E402
 

@@ -1,6 +1,6 @@
 """Whether the check finds faults: exports with one deliberate fault inside, and the same exports without.
 
-    python tests/sabotage/sweep.py [--jobs 2] [--only TEXT] [--table docs/coverage/sabotage.md]
+    python tests/sabotage/sabotage_sweep.py [--jobs 2] [--only TEXT] [--table docs/coverage/sabotage.md]
 
 Each row of rows.py is exported by ``argosy_sabotage`` with the check that every export has. A fault is caught if the export
 ends with exit code 3 and says which component is wrong. An export without a fault must pass, or its rows prove nothing."""
@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rows import MODELS, ROWS, Export, Row
+from fault_rows import MODELS, ROWS, Export, Row
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "build/release/tests/sabotage/argosy_sabotage"
@@ -170,7 +170,7 @@ def run(rows: list[Row], folder: Path, program: Path, jobs: int) -> list[Outcome
 HEAD = """# Faults that the check finds
 
 Exports of small models with one deliberate fault inside (`tests/sabotage`): what the check of the export said. The same exports
-without a fault pass. Written by `python tests/sabotage/sweep.py --table`.
+without a fault pass. Written by `python tests/sabotage/sabotage_sweep.py --table`.
 
 {caught} of {count} rows are caught ({share:.0f} %): {faults} faults in {exports} kinds of exports.
 """

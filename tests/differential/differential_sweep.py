@@ -1,7 +1,7 @@
 """Configurations drawn by seed, each saved as a small checkpoint, exported to the three backends with default flags and compared with
 the eager model of transformers: prompts, cached steps, pieces, padded batches, greedy tokens.
 
-    python tests/differential/sweep.py --count 300 --seed 1 --jobs 2 [--only N…] [--table FILE.md] [--json FILE] [--program PATH]
+    python tests/differential/differential_sweep.py --count 300 --seed 1 --jobs 2 [--only N…] [--table FILE.md] [--json FILE] [--program PATH]
 
 A mismatch is silent if the export with its own check does not refuse it. Exits with 1 if there is a silent one."""
 
