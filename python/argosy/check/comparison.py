@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from ..capture.components import Component, Shape
+from ..capture.structures import identifier, named_leaves
 from ..errors import ExportError
-from .calls import ExpectedCall, expected_call
+from .calls import ExpectedCall, error_line, expected_call, shape_text
 from .engines import EngineError, EngineProcess, Export
 from .greedy import ExpectedTokens, expected_tokens, run_tokens
 from .interface import fits, promised_shapes, single_sizes
@@ -89,7 +91,9 @@ class Comparison:
             return Calls(found.calls + calls, [], rows)
         if edges:
             found.rows += beyond_rows(self.components, self.export, shapes)
-            found.calls += edge_calls(self.model, self.components, self.export, shapes)
+            calls, rows = edge_calls(self.model, self.components, self.export, shapes)
+            found.calls += calls
+            found.rows += rows
         if observed:
             found.calls += observed_calls(self.model, self.components, self.export.manifest)
         if tokens:
@@ -130,17 +134,33 @@ def _measure(quality: Quality, call: ExpectedCall, outputs: dict[str, torch.Tens
 
 def edge_calls(
     model: torch.nn.Module, components: list[Component], export: Export, shapes: dict[str, list[Shape]]
-) -> list[ExpectedCall]:
-    """Calls of every component at those of ``shapes`` that the export is for."""
-    calls = []
+) -> tuple[list[ExpectedCall], list[Row]]:
+    """Calls of every component at those of ``shapes`` that the export is for, and a row for each that eager refuses."""
+    calls, rows = [], []
     for component in components:
         interface = export.interfaces.get(component.name)
         if interface is None:
             raise ExportError(f"the export has no {component.name}", code="invalid-input", hint="export it again")
-        made = [expected_call(component, model, shape)
-                for shape in promised_shapes(component, shapes[component.name], interface)]  # fmt: skip
-        calls += [call for call in made if fits(call.inputs, interface)]
-    return calls
+        for shape in promised_shapes(component, shapes[component.name], interface):
+            try:
+                call = expected_call(component, model, shape)
+            except Exception as error:  # noqa: BLE001 - eager code of the model's own
+                if _is_promised(component, model, shape, interface):
+                    text = shape_text(shape, component)
+                    rows.append(Row(component.name, "edge", text, None, note=f"eager refuses {text}: {error_line(error)}"))
+                continue
+            if fits(call.inputs, interface):
+                calls.append(call)
+    return calls, rows
+
+
+def _is_promised(component: Component, model: torch.nn.Module, shape: Shape, interface: Mapping[str, Any]) -> bool:
+    """Whether a call that eager refuses is one that the export takes by its own word; what cannot be told, it is."""
+    try:
+        leaves = named_leaves(component.inputs(model, shape))
+    except Exception:  # noqa: BLE001
+        return True
+    return fits({identifier(name): tensor for name, tensor in leaves.items()}, interface)
 
 
 def axis_rows(export: Export, calls: list[ExpectedCall]) -> list[Row]:
