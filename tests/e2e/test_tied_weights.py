@@ -124,8 +124,7 @@ def encoder_decoder(architecture: str) -> tuple[torch.nn.Module, str]:
     return transformers.BartForConditionalGeneration(config).eval(), "model.shared.weight"
 
 
-@pytest.mark.parametrize("backend", ["onnx", "pt2", "executorch"])
-@pytest.mark.parametrize("architecture", ["t5", "bart"])
+@pytest.mark.parametrize(("architecture", "backend"), [("t5", "onnx"), ("t5", "executorch"), ("bart", "pt2")])
 def test_encoder_and_decoder_compute_what_transformers_loads(
     architecture: str, backend: str, folder: Path, tmp_path: Path
 ) -> None:
