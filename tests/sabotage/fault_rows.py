@@ -164,6 +164,8 @@ ROWS = [
     Row("rotary-frequencies", "llama", GENAI),
     Row("positions-from-zero", "qwen2", GENAI),
     Row("window-one-more", "mistral", GENAI),
+    Row("window-dropped", "mistral", ONNX),
+    Row("onnx-difference", "llama", ONNX),
     # encoders, encoder-decoders, pictures and sound
     Row("padding-seen", "bert", ONNX),
     Row("positions-shifted", "bert", ONNX),
