@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from export_kill import MAKE_LLAMA, contents
+from export_kill import MAKE_LLAMA
 from exporter_tool import Exporter, make_exporter, save_twins
 
 
@@ -48,6 +48,10 @@ def once_writing_begins(folder: Path, act: Callable[[], object]) -> threading.Th
     thread = threading.Thread(target=watch)
     thread.start()
     return thread
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_a_file_that_is_saved_while_an_export_runs_stays(exporter: Exporter, small: Path, tmp_path: Path) -> None:
