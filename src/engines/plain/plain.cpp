@@ -49,7 +49,8 @@ sizes = {{{}}}
 types = {{{}}}
 inputs = {{}}
 for each in session.get_inputs():
-    inputs[each.name] = numpy.ones([sizes.get(size, size) for size in each.shape], types[each.type])
+    shape = [size if isinstance(size, int) else sum(sizes[part] for part in size.split(" + ")) for size in each.shape]
+    inputs[each.name] = numpy.ones(shape, types[each.type])
 outputs = session.run(None, inputs)
 print({{each.name: value.shape for each, value in zip(session.get_outputs(), outputs)}})
 ```
