@@ -1,5 +1,6 @@
 #include "driver/backends.h"
 
+#include "backends/executorch/quantize.h"
 #include "base/text.h"
 #include "driver/configured_dtype.h"
 #include "driver/export_executorch.h"
@@ -36,20 +37,9 @@ std::vector<std::string> onnx_arguments(const BackendOptions& options) {
   return arguments;
 }
 
-std::string_view flag_of(executorch::LinearEncoding encoding) {
-  switch (encoding) {
-    case executorch::LinearEncoding::kFloat: return "";
-    case executorch::LinearEncoding::k8da4w: return "8da4w";
-    case executorch::LinearEncoding::k8da8w: return "8da8w";
-    case executorch::LinearEncoding::k4w: return "4w";
-    case executorch::LinearEncoding::k8w: return "8w";
-  }
-  return "";
-}
-
 void add_linear(std::vector<std::string>& arguments, std::string_view flag, const executorch::LinearQuantization& how) {
   if (how.encoding == executorch::LinearEncoding::kFloat) return;
-  arguments.push_back(format("{}={}", flag, flag_of(how.encoding)));
+  arguments.push_back(format("{}={}", flag, executorch::name_of(how.encoding)));
   if (how.group_size >= 0) arguments.push_back(format("{}-group-size={}", flag, how.group_size));
 }
 

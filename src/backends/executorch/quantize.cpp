@@ -12,6 +12,18 @@
 #include "tensor/quantize_source.h"
 
 namespace argosy::executorch {
+
+std::string_view name_of(LinearEncoding encoding) {
+  switch (encoding) {
+    case LinearEncoding::kFloat: return "float";
+    case LinearEncoding::k8da4w: return "8da4w";
+    case LinearEncoding::k8da8w: return "8da8w";
+    case LinearEncoding::k4w: return "4w";
+    case LinearEncoding::k8w: return "8w";
+  }
+  return "";
+}
+
 namespace {
 
 constexpr std::string_view kEmbeddingByte =
@@ -29,17 +41,6 @@ constexpr std::string_view kEmbeddingNibblesTyped =
 
 // The attribute of a program that has what was stored, a line each.
 constexpr std::string_view kQuantizedWeights = "quantized-weights";
-
-std::string_view name_of(LinearEncoding encoding) {
-  switch (encoding) {
-    case LinearEncoding::kFloat: return "float";
-    case LinearEncoding::k8da4w: return "8da4w";
-    case LinearEncoding::k8da8w: return "8da8w";
-    case LinearEncoding::k4w: return "4w";
-    case LinearEncoding::k8w: return "8w";
-  }
-  return "";
-}
 
 int64_t group_of(const LinearQuantization& how) {
   return how.group_size >= 0 ? how.group_size : how.encoding == LinearEncoding::k8da4w ? kGroupUnit : 0;

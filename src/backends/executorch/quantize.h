@@ -14,6 +14,9 @@ inline constexpr std::string_view kQuantizedLinear =
     "argosy::quantized_linear(Tensor input, Tensor weight, Tensor scales, Tensor? bias, str encoding, int group_size) "
     "-> Tensor";
 
+/// "8da4w" and the like, as commands call them.
+std::string_view name_of(LinearEncoding encoding);
+
 /// "quantize-weights": stores weights of linear layers and embeddings as integers, as the options say. A weight that
 /// both use gets an encoding for each. Layers whose rows are not made of groups of the size that is asked for stay as
 /// they are, and a note counts them; if that is all of them, or there are none, it is an error.
