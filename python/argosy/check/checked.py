@@ -40,8 +40,8 @@ class Checked:
 
     @property
     def ok(self) -> bool:
-        """At least one call was made, and none was wrong."""
-        return any(row.ok for row in self.rows) and not any(row.ok is False for row in self.rows)
+        """At least one call was made, and none was wrong. Figures are no calls."""
+        return any(row.ok and not row.measures for row in self.rows) and not any(row.ok is False for row in self.rows)
 
     def summary(self) -> str:
         """What was compared and what came of it; nothing more is claimed."""
