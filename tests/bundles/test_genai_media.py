@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from warm import warm_python
 
 pytest.importorskip("onnxruntime_genai")
 pytest.importorskip("transformers")
@@ -28,7 +29,7 @@ def export(model: Path, output: Path, cache: Path) -> subprocess.CompletedProces
     environment = {
         **os.environ,
         "ARGOSY_CACHE": str(cache),
-        "ARGOSY_PYTHON": sys.executable,
+        "ARGOSY_PYTHON": warm_python(),
         "PYTHONPATH": str(ROOT / "python"),
     }
     command = [ARGOSY, "export", "onnx", "--model", model, "--for", "genai", "--check", "off", "-o", output]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from blocks import Block
+from warm import warm_python
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
@@ -50,7 +51,7 @@ def reader_environment(package: Path, cache: Path, programs: Path, **more: str) 
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(package),
         "ARGOSY_BIN": str(PROGRAM),
-        "ARGOSY_PYTHON": sys.executable,
+        "ARGOSY_PYTHON": warm_python(),
         "ARGOSY_CACHE": str(cache),
         "OMP_NUM_THREADS": "1",
         **more,

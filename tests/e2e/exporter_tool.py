@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import torch
 from cli_tool import REPOSITORY, Argosy
+from warm import warm_python
 
 PROGRAM = Path(os.environ.get("ARGOSY_BIN", REPOSITORY / "build/release/apps/cli/argosy")).absolute()
 
@@ -24,7 +24,7 @@ class Exporter(Argosy):
         return super().run(*arguments, code=code, **self.environment(), **environment)
 
     def environment(self) -> dict[str, str]:
-        return {"ARGOSY_PYTHON": sys.executable, "PYTHONPATH": str(REPOSITORY / "python")}
+        return {"ARGOSY_PYTHON": warm_python(), "PYTHONPATH": str(REPOSITORY / "python")}
 
     def export(self, model: Path, *arguments: str | Path, code: int = 0) -> str:
         return self.run("export", self.backend, "--model", model, "--check", "off", *arguments, code=code)[1]

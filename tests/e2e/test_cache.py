@@ -8,13 +8,13 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from cli_tool import REPOSITORY
+from warm import warm_python
 
 PROGRAM = Path(os.environ.get("ARGOSY_BIN", REPOSITORY / "build/release/apps/cli/argosy")).absolute()
 GOLDEN = REPOSITORY / "tests/capture/version_1.capture"
@@ -304,7 +304,7 @@ def real_python(tool: Tool) -> Path:
     script = tool.folder / "real-python"
     sources = REPOSITORY / "python"
     variables = f'PYTHONPATH="{sources}" OMP_NUM_THREADS=1'
-    script.write_text(f'#!/bin/sh\nexec /usr/bin/env {variables} "{sys.executable}" "$@"\n')
+    script.write_text(f'#!/bin/sh\nexec /usr/bin/env {variables} "{warm_python()}" "$@"\n')
     script.chmod(0o755)
     return script
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from cli_tool import REPOSITORY
+from warm import warm_python
 
 for package in ("torch", "transformers"):
     pytest.importorskip(package, reason="checks run the eager model")
@@ -49,7 +50,7 @@ class Tool:
         """A Python that counts its starts."""
         path = self.folder / name
         environment = f'PYTHONPATH="{REPOSITORY / "python"}" OMP_NUM_THREADS=1 TRANSFORMERS_VERBOSITY=error'
-        path.write_text(f'#!/bin/sh\necho "$@" >> "{self.starts}"\nexec /usr/bin/env {environment} "{sys.executable}" {arguments}\n')
+        path.write_text(f'#!/bin/sh\necho "$@" >> "{self.starts}"\nexec /usr/bin/env {environment} "{warm_python()}" {arguments}\n')
         path.chmod(0o755)
         return path
 

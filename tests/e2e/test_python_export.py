@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from cli_tool import REPOSITORY
 from hub_server import HubServer, hub_server
+from warm import warm_python
 
 import argosy
 from argosy import ExportError
@@ -24,7 +25,7 @@ PROGRAM = Path(os.environ.get("ARGOSY_BIN", REPOSITORY / "build/release/apps/cli
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARGOSY_BIN", str(PROGRAM))
-    monkeypatch.setenv("ARGOSY_PYTHON", sys.executable)
+    monkeypatch.setenv("ARGOSY_PYTHON", warm_python())
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY / "python"))
     monkeypatch.setenv("ARGOSY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

@@ -3,17 +3,17 @@ kept for all tests of this folder."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from warm import warm_python
 
 
 @pytest.fixture(scope="module", autouse=True)
 def python_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ARGOSY_PYTHON", sys.executable)
+        patch.setenv("ARGOSY_PYTHON", warm_python())
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "python"))
         patch.setenv("ARGOSY_CACHE", str(tmp_path_factory.getbasetemp() / "cache-of-programs"))
         yield

@@ -6,11 +6,11 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from warm import warm_python
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -45,7 +45,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(
         PROGRAM, "export", "executorch", "--model", MODEL, "--task", "text-generation", "--dtype", "float32",
         "--max-seq-len", "96", "--check", "off", "-o", folder / "decoder",
-        ARGOSY_PYTHON=sys.executable, PYTHONPATH=str(REPOSITORY / "python"), ARGOSY_CACHE=str(folder / "cache"),
+        ARGOSY_PYTHON=warm_python(), PYTHONPATH=str(REPOSITORY / "python"), ARGOSY_CACHE=str(folder / "cache"),
     )  # fmt: skip
     return folder / "decoder/model.pte"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from warm import warm_python
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -100,7 +100,7 @@ def set_biases(model: nn.Module) -> None:
 def surroundings(folder: Path) -> dict[str, str]:
     return {
         **os.environ,
-        "ARGOSY_PYTHON": sys.executable,
+        "ARGOSY_PYTHON": warm_python(),
         "PYTHONPATH": str(REPOSITORY / "python"),
         "ARGOSY_CACHE": str(folder / "cache"),
     }

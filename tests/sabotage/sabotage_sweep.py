@@ -141,13 +141,10 @@ def all_faults(program: Path = PROGRAM) -> dict[str, str]:
 
 @contextlib.contextmanager
 def warm_python() -> Iterator[str]:
-    """An interpreter that need not import torch each time, where the tests have one."""
-    sys.path.insert(0, str(ROOT / "tests/differential"))
-    try:
-        from warm import WarmPython
-    except ImportError:
-        yield sys.executable
-        return
+    """An interpreter that need not import torch each time."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from warm import WarmPython
+
     with WarmPython(ROOT) as warm:
         yield str(warm.program)
 

@@ -3,7 +3,8 @@
     python warm.py SERVER_SOCKET        serves until its standard input ends
 
 ``WarmPython`` starts one. ``program`` of it is a file to be named by ARGOSY_PYTHON: it takes what an interpreter takes for
-``-m MODULE ARGUMENT...`` and ``SCRIPT ARGUMENT...``, and runs that in a fork. A fork that crashes takes nothing else along."""
+``-m MODULE ARGUMENT...`` and ``SCRIPT ARGUMENT...``, and runs that in a fork. A fork that crashes takes nothing else along.
+``warm_python`` is for tests: importing torch is a third of what a small export costs."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
 
 #: Names a file that forks add a line to: their CPU seconds. They are no children of who asks for them.
 CPU_FILE = "WARM_CPU_FILE"
@@ -55,6 +59,16 @@ class WarmPython:
         self._server.stdin.close()
         self._server.wait()
         self._folder.cleanup()
+
+
+@cache
+def _of_all_tests() -> WarmPython:
+    return WarmPython(ROOT)
+
+
+def warm_python() -> str:
+    """A program to be named by ARGOSY_PYTHON, the same one for all tests of a run. It ends with them."""
+    return str(_of_all_tests().program)
 
 
 def cpu_seconds() -> float:
@@ -107,6 +121,7 @@ def _run(connection: socket.socket) -> None:
         os.chdir(request["cwd"])
         os.environ.clear()
         os.environ.update(request["env"])
+        sys.path[:0] = filter(None, request["env"].get("PYTHONPATH", "").split(os.pathsep))
         code = _execute(request["argv"])
         if file := request["env"].get(CPU_FILE):
             with open(file, "a", encoding="utf-8") as times:
