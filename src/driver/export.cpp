@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "driver/disk_space.h"
+#include "engines/model.h"
 #include "frontends/capture/capture.h"
 #include "frontends/read_program.h"
 #include "io/output.h"
@@ -25,6 +26,11 @@ Result<Program> read_export_program(const ExportInput& input, Diagnostics& diagn
                                           : attach(program, *input.checkpoint));
   return program;
 }
+
+Export::Export(ExportDestination destination, JsonView capture)
+    : destination_(std::move(destination)),
+      model_class_(capture.find("model_class").as_string().value_or("")),
+      limits_(engines::limit_lines(capture)) {}
 
 uint64_t Export::total_bytes() const {
   uint64_t bytes = 0;

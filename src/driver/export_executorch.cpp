@@ -20,8 +20,7 @@ constexpr std::string_view kEngine = "executorch";
 class ExecutorchExport final : public Export {
  public:
   ExecutorchExport(ExportDestination destination, JsonDocument capture)
-      : Export(std::move(destination)), manifest_(std::move(capture)) {
-    model_class_ = manifest_.root().find("model_class").as_string().value_or("");
+      : Export(std::move(destination), capture.root()), manifest_(std::move(capture)) {
     program_file_ = destination_.is_folder ? "model.pte" : destination_.path.filename().string();
   }
 
@@ -81,7 +80,7 @@ class ExecutorchExport final : public Export {
     about.engine = kEngine;
     for (const ExportFile& file : files_) about.files.push_back(file.file);
     about.files.emplace_back(engines::kCardFile);
-    return write_companions(folder, *source_, *engine_, plan_, companions_, options.check, {},
+    return write_companions(folder, *source_, *engine_, plan_, companions_, options.check, limits_,
                             export_manifest(manifest_.root(), about));
   }
 
