@@ -290,6 +290,8 @@ def _is_above_one(condition: sympy.Basic) -> bool:
     """Says that a size is neither none nor one, in any words: ``size > 1``, ``size >= 2``, ``size != 1``."""
     if condition.has(Mod, PythonMod):
         return False
+    if not condition.lhs.is_nonnegative and condition.rhs != 1:
+        return False  # a difference of two dims, which may be anything
     bounds = {sympy.Gt: (0, 1), sympy.Ge: (1, 2), sympy.Ne: (0, 1)}
     return any(isinstance(condition, kind) and condition.rhs in values for kind, values in bounds.items())
 
