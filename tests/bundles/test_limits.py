@@ -41,7 +41,9 @@ def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_pt2_file_refuses_lengths_of_the_other_branch(sparse: Path, tmp_path: Path) -> None:
     done = argosy("export", "pt2", "--model", sparse, "--check", "off", tmp_path / "model.pt2")
     assert done.returncode == 0, done.stderr
-    assert f"model is right where sequence <= {SPARSE} (transformers/models/big_bird/modeling_big_bird.py:" in done.stderr
+    assert (
+        f"model is right where sequence <= {SPARSE} (transformers/models/big_bird/modeling_big_bird.py:" in done.stderr
+    )
     extra = {"argosy.json": ""}
     program = torch.export.load(tmp_path / "model.pt2", extra_files=extra).module()
     (component,) = json.loads(extra["argosy.json"])["components"]
