@@ -26,7 +26,8 @@ struct ExportInput {
 };
 
 /// The capture's program, given its weights, not verified. Weights that the plan lacks are an error that names them.
-/// `diagnostics` gets every problem where there are several.
+/// `diagnostics` gets every problem where there are several, and as notes what is left out: tensors of the checkpoint
+/// that nothing uses, modules that the folder puts behind the model.
 Result<Program> read_export_program(const ExportInput& input, Diagnostics& diagnostics);
 
 struct ExportWriteOptions {
@@ -66,21 +67,30 @@ class Export {
   const std::vector<std::string>& limits() const { return limits_; }
   /// What else users want to know of it, a line each.
   virtual std::vector<std::string> summary() const { return {}; }
-  /// Streams all files. They appear together, complete, or not at all; an earlier export is replaced.
+  /// Streams all files. They appear together, complete, or not at all; an earlier export is replaced, unless users have
+  /// put something there since: then it stays as it is.
   Status write(const ExportWriteOptions& options) const;
 
  protected:
-  /// `capture` is capture.json.
-  Export(ExportDestination destination, JsonView capture);
+  /// `capture` is capture.json. The checkpoint must outlive it.
+  Export(ExportDestination destination, const Checkpoint* checkpoint, JsonView capture);
   void note_fixed_dims(const Program& program);
   /// Writes the files, under their names, into an empty folder. `progress` may be called with growing numbers of bytes.
   virtual Status write_into(const std::filesystem::path& folder, const ExportWriteOptions& options,
                             const std::function<void(uint64_t done)>& progress) const = 0;
 
+  /// Whether a file of an export to one file may be written where it goes.
+  Status check_file(const std::string& file) const;
+
   ExportDestination destination_;
   std::string model_class_;
   std::vector<ExportFile> files_;
   std::vector<std::string> fixed_dims_, limits_;
+
+ private:
+  void warn_of_non_finite(const ExportWriteOptions& options) const;
+
+  const Checkpoint* checkpoint_;
 };
 
 }  // namespace argosy

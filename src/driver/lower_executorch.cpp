@@ -7,8 +7,11 @@
 
 #include "backends/executorch/constant_method.h"
 #include "backends/executorch/lowering.h"
+#include "backends/executorch/quantize.h"
 #include "backends/executorch/writer.h"
 #include "base/text.h"
+#include "driver/dim_limits.h"
+#include "driver/export_hooks.h"
 #include "driver/run_passes.h"
 #include "io/output.h"
 #include "io/pt2_format.h"
@@ -29,22 +32,16 @@ std::optional<int64_t> number(std::string_view text) {
   return value;
 }
 
-/// "batch=1,sequence=1..2048": a dim that has one size, and one that has many.
-Status read_shape(std::string_view shape, executorch::LoweringOptions& options) {
-  while (!shape.empty()) {
-    std::string_view item = shape.substr(0, shape.find(','));
-    shape.remove_prefix(std::min(shape.size(), item.size() + 1));
-    size_t equals = std::min(item.find('='), item.size());
-    std::string name(item.substr(0, equals));
-    std::string_view value = item.substr(std::min(equals + 1, item.size()));
-    size_t dots = value.find("..");
-    std::optional<int64_t> largest = number(dots == std::string_view::npos ? value : value.substr(dots + 2));
-    bool is_range = dots != std::string_view::npos && number(value.substr(0, dots));
-    if (!largest || name.empty() || (dots != std::string_view::npos && !is_range)) {
-      return fail(ErrorCode::kInvalidInput, format("{} is not a size of a dim", quoted(item)),
-                  "write batch=1,sequence=1..2048");
+/// A dim that has one size, and one that has many.
+Status read_shape(const Program& program, std::string_view shape, executorch::LoweringOptions& options) {
+  ARGOSY_TRY(auto limits, read_dim_limits(shape));
+  ARGOSY_TRY_STATUS(check_dim_limits(program, limits));
+  for (const auto& [name, limit] : limits) {
+    if (!limit.max) {
+      return fail(ErrorCode::kInvalidInput, format("--shape gives {} no largest size", name),
+                  "memory is reserved for it: write sequence=1..2048");
     }
-    (is_range ? options.largest : options.fixed)[name] = *largest;
+    (limit.is_fixed() ? options.fixed : options.largest)[name] = *limit.max;
   }
   return {};
 }
@@ -109,11 +106,12 @@ Status check_asked(const Program& program, const executorch::LoweringOptions& as
       for (const auto* sizes : {&asked.largest, &asked.fixed}) {
         auto size = sizes->find(name->second);
         if (size == sizes->end() || size->second <= most) continue;
-        return fail(ErrorCode::kInvalidInput,
-                    format("{} is to be up to {}, but {} is right up to {} only: beyond, the model's code takes another "
-                           "way",
-                           name->second, size->second, component.name, most),
-                    format("write --shape {}=1..{}, or a range that begins above {}", name->second, most, most));
+        return fail(
+            ErrorCode::kInvalidInput,
+            format("{} is to be up to {}, but {} is right up to {} only: beyond, the model's code takes another "
+                   "way",
+                   name->second, size->second, component.name, most),
+            format("write --shape {}=1..{}, or a range that begins above {}", name->second, most, most));
       }
     }
   }
@@ -124,7 +122,7 @@ Status check_asked(const Program& program, const executorch::LoweringOptions& as
 Result<executorch::LoweringOptions> complete_options(const Program& program, const ExecutorchOptions& options,
                                                      const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   executorch::LoweringOptions lowering = options.lowering;
-  ARGOSY_TRY_STATUS(read_shape(options.shape, lowering));
+  ARGOSY_TRY_STATUS(read_shape(program, options.shape, lowering));
   ARGOSY_TRY_STATUS(check_asked(program, lowering));
   // Dims that a task binds itself: rows of a batch, and tokens.
   std::set<std::string_view> bound;
@@ -154,8 +152,9 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
                                      const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   ARGOSY_TRY(executorch::LoweringOptions lowering, complete_options(program, options, facts, diagnostics));
   PassContext context{diagnostics};
-  ARGOSY_TRY([[maybe_unused]] bool has_changed,
-             verify_and_run(executorch::executorch_pipeline(lowering), program, context, {}));
+  ARGOSY_TRY(
+      [[maybe_unused]] bool has_changed,
+      verify_and_run(with_hooks(executorch::executorch_pipeline(lowering), options.hooks), program, context, {}));
   ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
   Document document;
   executorch::DataTable data;
@@ -175,6 +174,9 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
       document.methods.push_back(executorch::constant_method(constant));
   }
   document.data = data.take();
+  document.quantized = executorch::quantized_weights(program);
+  if (options.hooks != nullptr && options.hooks->on_executorch)
+    ARGOSY_TRY_STATUS(options.hooks->on_executorch(document));
   return document;
 }
 

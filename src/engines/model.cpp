@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "io/file.h"
+#include "io/inside_folder.h"
 
 namespace argosy::engines {
 namespace {
@@ -30,6 +31,7 @@ std::vector<Port> ports(JsonView list) {
       else
         port.dims.emplace_back(text_of(dim));
     }
+    for (JsonView size : item.find("sample").items()) port.sample.push_back(size.as_integer().value_or(0));
   }
   return ports;
 }
@@ -91,17 +93,22 @@ Status name_model(SourceModel& model) {
   return {};
 }
 
-Status list_files(SourceModel& model) {
+}  // namespace
+
+Status list_model_files(SourceModel& model) {
   std::error_code error;
   for (fs::directory_iterator entry(model.folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (std::error_code ignored; entry->is_regular_file(ignored)) model.files.push_back(entry->path().filename());
+    if (std::error_code ignored; !entry->is_regular_file(ignored)) continue;
+    std::string name = entry->path().filename();
+    Status inside = check_inside_folder(entry->path(), model.folder);
+    if (!inside && name.ends_with("config.json")) return inside;
+    (inside ? model.files : model.left_out).push_back(std::move(name));
   }
   if (error) return fail(system_error("list", model.folder, error.value()));
   std::sort(model.files.begin(), model.files.end());
+  std::sort(model.left_out.begin(), model.left_out.end());
   return {};
 }
-
-}  // namespace
 
 std::optional<int64_t> Port::size(int dim) const {
   auto index = dim < 0 ? dim + static_cast<int>(dims.size()) : dim;
@@ -180,7 +187,7 @@ Result<SourceModel> read_source_model(const fs::path& folder, JsonView manifest)
   model.model_class = text_of(manifest.find("model_class"));
   model.task = text_of(manifest.find("task"));
   for (JsonView each : manifest.find("components").items()) model.components.push_back(component_interface(each));
-  if (!folder.empty()) ARGOSY_TRY_STATUS(list_files(model));
+  if (!folder.empty()) ARGOSY_TRY_STATUS(list_model_files(model));
   // A capture knows the configuration that it is of; the model's own file may say more.
   if (model.has_file("config.json")) {
     ARGOSY_TRY(JsonDocument config, read_json(folder / "config.json"));

@@ -55,6 +55,9 @@ def run(options: argparse.Namespace) -> None:
     report("observing the twin")
     set_dtype(config, options.dtype)
     session = open_session(config, options.task, shape=options.shape, prefill=options.prefill)
+    # Whoever waits for the capture can tell by this whether it is what he wants, before the work that takes time.
+    dims = {name: sorted(found.ranges) for name, found in session.dims.items()}
+    report("tracing", components=dims)
     trace_session(session, report, attention=options.attention)
     require_limits(session)
     report("writing")

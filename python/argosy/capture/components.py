@@ -6,6 +6,7 @@ the meta device, of which only shapes matter.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 from collections.abc import Callable
@@ -49,6 +50,8 @@ class Component:
     cache: str | None = None
     #: shapes of its own that it has to be right at, besides the usual ones
     shapes: tuple[Shape, ...] = ()
+    #: why calls have one row only; empty where they may have any number
+    one_row: str = ""
 
 
 def find_components(model: torch.nn.Module, *, prefill: bool = False) -> list[Component]:
@@ -158,7 +161,35 @@ def single_forward(model: torch.nn.Module) -> Component:
         return names | ({"text_batch": shape.batch + _MORE_TEXTS} if compares else {})
 
     compares = _compares_texts_with_pictures(model)
-    return Component("model", more_texts if compares else same_number, run, symbols=symbols)
+    component = Component("model", more_texts if compares else same_number, run, symbols=symbols)
+    reason = _refuses_more_rows(component, model)
+    return one_row_only(component, reason) if reason else component
+
+
+def _refuses_more_rows(component: Component, model: torch.nn.Module) -> str:
+    """What the model says to a call of two rows that it would take with one; empty if it says nothing."""
+
+    def call(batch: int) -> None:
+        with torch.no_grad():
+            component.run(model, model.forward, component.inputs(model, Shape(batch=batch)))
+
+    try:
+        call(2)
+    except Exception as refused:  # noqa: BLE001 - code of the model's own
+        with contextlib.suppress(Exception):
+            call(1)
+            said = str(refused).strip().splitlines() or [type(refused).__name__]
+            return said[0].rstrip(".")
+    return ""
+
+
+def one_row_only(component: Component, reason: str) -> Component:
+    """The component with calls of one row, whatever batch is asked for."""
+
+    def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+        return component.inputs(model, replace(shape, batch=1))
+
+    return replace(component, inputs=inputs, one_row=reason)
 
 
 def _compares_texts_with_pictures(model: torch.nn.Module) -> bool:

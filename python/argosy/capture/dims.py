@@ -91,12 +91,30 @@ def reach(limits: Limits) -> int:
     return 128 + max(lengths, default=0)
 
 
+def check_names(limits: Limits, components: list[Dims]) -> None:
+    """Every name of ``limits`` is one of a dim of some component."""
+    known = sorted({name for dims in components for name in dims.ranges})
+    for name in limits:
+        if name not in known:
+            raise ExportError(
+                f"the model has no dim '{name}' that --shape could narrow",
+                code="invalid-input",
+                hint=f"it has {', '.join(known)}" if known else "none of its dims varies",
+            )
+
+
 def narrowed(dims: Dims, limits: Limits) -> Dims:
-    """``dims`` within ``limits``; a dim with one size left is no longer dynamic in the capture's interface."""
+    """``dims`` within ``limits``. A dim that has one size left is a number in what is exported."""
     ranges = dict(dims.ranges)
-    for name in ranges.keys() & limits.keys():
+    for name in sorted(ranges.keys() & limits.keys()):
         low, high = ranges[name]
         wanted_low, wanted_high = limits[name]
         bounds = [bound for bound in (high, wanted_high) if bound is not None]
         ranges[name] = (max(low, wanted_low), min(bounds, default=None))
+        if ranges[name][1] is not None and ranges[name][0] > ranges[name][1]:
+            raise ExportError(
+                f"--shape leaves the dim '{name}' no size: it is {low} {f'to {high}' if high is not None else 'or more'}",
+                code="invalid-input",
+                hint="give a size in that range",
+            )
     return Dims(dims.names, ranges, dims.sums)

@@ -14,9 +14,9 @@ from . import weightless
 from .caches import on_cpu
 from .components import Component, Shape, find_components
 from .conditions import all_hold
-from .dims import Dims, Limits, narrowed, observe_dims, parse_shape, reach
+from .dims import Dims, Limits, check_names, narrowed, observe_dims, parse_shape, reach
 from .structures import identifier, named_leaves
-from .trace import Traced, trace
+from .trace import Traced, trace, without_numbers
 from .wiring import wiring
 from .writer import GraphEntry, Manifest, write_capture
 
@@ -36,6 +36,8 @@ class Session:
     traced: list[Traced] = field(default_factory=list)
     #: weights that a checkpoint may lack, since the model computes them
     computed: list[str] = field(default_factory=list)
+    #: weights that are equal to others unless a checkpoint says otherwise
+    ties: dict[str, str] = field(default_factory=dict)
     #: CPU seconds inside torch: "export" and "serialize"
     cpu_seconds: dict[str, float] = field(default_factory=lambda: {"export": 0.0, "serialize": 0.0})
 
@@ -50,8 +52,9 @@ def open_session(config, task: str | None = None, *, shape: str | None = None, p
     components = find_components(twin, prefill=prefill)
     cls = model_class(config, task)
     session = Session(own_part(config, cls), cls, task or "", twin, components, limits=limits)
-    for component in components:
-        session.dims[component.name] = narrowed(observe_dims(component, twin), limits)
+    observed = {component.name: observe_dims(component, twin) for component in components}
+    check_names(limits, list(observed.values()))
+    session.dims = {name: narrowed(dims, limits) for name, dims in observed.items()}
     return session
 
 
@@ -70,7 +73,7 @@ def trace_session(
     with contextlib.suppress(Exception), shape_patches(model):
         inputs = {each.name: each.inputs(model, shapes[each.name]) for each in session.components}
     model = weightless.without_weights(model)
-    session.computed = weightless.computed_weights(model)
+    session.computed, session.ties = weightless.computed_weights(model), weightless.ties(model)
     if inputs is None:
         # Code that computes with values does not run on meta; fake tensors stand for values that nobody knows, but are
         # several times slower.
@@ -167,7 +170,7 @@ def write_session(session: Session, path: str | os.PathLike, configuration: dict
         for each in session.traced
     ]  # fmt: skip
     manifest = Manifest(
-        session.model_class.__name__, session.task, configuration, wiring(session.traced), versions=versions()
+        session.model_class.__name__, session.task, configuration, wiring(session.traced), session.ties, versions()
     )
     session.cpu_seconds["serialize"] += write_capture(path, graphs, manifest)
 
@@ -186,7 +189,7 @@ def _cache_layout(traced: Traced) -> dict | None:
 
 
 def _sample_call(session: Session, traced: Traced) -> dict[str, torch.Tensor]:
-    """What the twin's component may be called with, small, by graph input; nothing if it cannot be that small."""
+    """What the component may be called with, small, by graph input; nothing if it cannot be that small."""
     component, conditions = traced.component, [guard.condition for guard in traced.guards]
     for shape in (Shape(2, 5, 3, 1), trace_shape(session.config)):
         shape = reaching(component, shape, session.limits)
@@ -196,10 +199,32 @@ def _sample_call(session: Session, traced: Traced) -> dict[str, torch.Tensor]:
             made = named_leaves(component.inputs(session.twin, shape))
         except Exception:  # noqa: BLE001 - models have smallest inputs of their own
             continue
-        samples = {identifier(name): tensor for name, tensor in made.items()}
-        if samples.keys() == traced.input_paths.keys():
+        twins = {identifier(name): tensor for name, tensor in made.items()}
+        if samples := for_all_layers(twins, traced.dims.names, list(traced.input_paths)):
             return samples
     return {}
+
+
+def for_all_layers(
+    samples: dict[str, torch.Tensor], dims: dict[str, dict[int, str]], names: list[str]
+) -> dict[str, torch.Tensor]:
+    """A tensor for each of ``names``: the twin's, or that of another layer of the twin where it has fewer. Axes of ``dims``
+    vary, and must be alike in all layers that may stand in; the graph knows the sizes of the others. Nothing if a name has
+    no tensor."""
+    free: dict[str, set[tuple[int, ...]]] = {}
+    stand_in: dict[str, torch.Tensor] = {}
+    for name, tensor in samples.items():
+        pattern = without_numbers(name)
+        stand_in.setdefault(pattern, tensor)
+        free.setdefault(pattern, set()).add(tuple(tensor.shape[axis] for axis in sorted(dims.get(name, {}))))
+    found = {}
+    for name in names:
+        pattern = without_numbers(name)
+        if name in samples:
+            found[name] = samples[name]
+        elif len(free.get(pattern, ())) == 1:
+            found[name] = stand_in[pattern]
+    return found if len(found) == len(names) else {}
 
 
 def versions() -> dict[str, str]:

@@ -65,6 +65,8 @@ class Manifest:
     task: str = ""
     configuration: dict = field(default_factory=dict)
     wiring: list[dict] = field(default_factory=list)
+    #: weights that graphs read apart, and what each is equal to unless a checkpoint holds both
+    ties: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
 
@@ -96,6 +98,7 @@ def write_capture(
         "configuration_hash": hashlib.sha256(to_json(manifest.configuration)).hexdigest(),
         "components": described,
         "wiring": manifest.wiring,
+        "ties": list(manifest.ties.items()),
         "schemas": schemas([graph.program for graph in graphs]),
     }
     entries.insert(0, ("capture.json", to_json(document)))

@@ -128,6 +128,23 @@ def _is_within(size: int, limits: Mapping[str, Any]) -> bool:
     return (low is None or size >= low) and (high is None or size <= high)
 
 
+def single_sizes(interface: Mapping[str, Any], calls: list[Mapping[str, torch.Tensor]]) -> dict[str, int]:
+    """Dims that callers may vary, by the word of the export, but that all ``calls`` have one size of: nobody knows whether
+    they really vary."""
+    seen: dict[str, set[int]] = {}
+    fixed = {(item["input"], item["dim"]) for item in interface.get("specialized") or []}
+    for inputs in calls:
+        for item in interface["inputs"]:
+            tensor = inputs.get(item["name"])
+            for axis, dim in enumerate(item["dims"] if tensor is not None else ()):
+                if isinstance(dim, str) and (item["name"], axis) not in fixed:
+                    seen.setdefault(dim, set()).add(tensor.shape[axis])
+    ranges = interface.get("dims") or {}
+    single = {dim: next(iter(sizes)) for dim, sizes in seen.items() if len(sizes) == 1}
+    return {dim: size for dim, size in single.items()
+            if (limits := ranges.get(dim) or {}).get("max") is None or limits.get("min") != limits["max"]}  # fmt: skip
+
+
 def fits(inputs: Mapping[str, torch.Tensor], interface: Mapping[str, Any]) -> bool:
     """Whether a call has the sizes that the trace fixed although they may vary (``specialized`` of the interface)."""
     for item in interface.get("specialized") or []:
