@@ -253,8 +253,23 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
              format_bytes(static_cast<uint64_t>(static_cast<double>(prepared->total_bytes()) / seconds)),
              linked_text(*prepared), format_bytes(peak_rss_bytes())));
   for (const std::string& line : prepared->summary()) terminal.print_error(format("argosy: {}\n", line));
+  for (const std::string& line : prepared->limits()) terminal.print_error(format("argosy: {}\n", line));
   terminal.print_error(format("argosy: check: {}\n", full.compared.empty() ? check->text() : full.compared));
   return kDone;
+}
+
+/// Those ranges of "batch=1,sequence=1024..4096" that begin above one: they choose what is traced, not only how much
+/// memory there is.
+std::string beginning_above_one(std::string_view shape) {
+  std::vector<std::string> chosen;
+  while (!shape.empty()) {
+    std::string_view item = shape.substr(0, shape.find(','));
+    shape.remove_prefix(std::min(shape.size(), item.size() + 1));
+    std::string_view range = item.substr(std::min(item.find('=') + 1, item.size()));
+    std::string_view low = range.substr(0, range.find(".."));
+    if (low.size() < range.size() && low != "0" && low != "1") chosen.emplace_back(item);
+  }
+  return join(chosen, ",");
 }
 
 }  // namespace
@@ -263,7 +278,8 @@ int run_export(ExportOptions options, const Environment& environment, Terminal& 
   Diagnostics diagnostics;
   const Backend* backend = find_backend(options.backend);
   ARGOSY_CHECK(backend != nullptr, "the command line knows a backend that is none: " + options.backend);
-  if (backend->bounds_dims) options.backend_options.executorch.shape = std::exchange(options.shape, "");
+  if (backend->bounds_dims)
+    options.backend_options.executorch.shape = std::exchange(options.shape, beginning_above_one(options.shape));
   Result<ExitCode> code = export_model(options, *backend, environment, terminal, diagnostics);
   if (code) return *code;
   terminal.print_error(code.error());

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "driver/disk_space.h"
+#include "engines/model.h"
 #include "engines/sentence_modules.h"
 #include "frontends/capture/capture.h"
 #include "frontends/capture/unused_tensors.h"
@@ -41,6 +42,12 @@ Result<Program> read_export_program(const ExportInput& input, Diagnostics& diagn
     diagnostics.notes.push_back(std::move(modules));
   return program;
 }
+
+Export::Export(ExportDestination destination, const Checkpoint* checkpoint, JsonView capture)
+    : destination_(std::move(destination)),
+      model_class_(capture.find("model_class").as_string().value_or("")),
+      limits_(engines::limit_lines(capture)),
+      checkpoint_(checkpoint) {}
 
 uint64_t Export::total_bytes() const {
   uint64_t bytes = 0;

@@ -13,6 +13,7 @@
 #include "driver/progress.h"
 #include "frontends/capture/weight_plan.h"
 #include "io/checkpoint.h"
+#include "io/json.h"
 #include "ir/program.h"
 
 namespace argosy {
@@ -62,6 +63,8 @@ class Export {
   uint64_t total_bytes() const;
   /// What callers may expect to vary but the capture fixed, a line each.
   const std::vector<std::string>& fixed_dims() const { return fixed_dims_; }
+  /// The sizes for which graphs are right, where they are not so for all, a line each.
+  const std::vector<std::string>& limits() const { return limits_; }
   /// What else users want to know of it, a line each.
   virtual std::vector<std::string> summary() const { return {}; }
   /// Streams all files. They appear together, complete, or not at all; an earlier export is replaced, unless users have
@@ -69,9 +72,8 @@ class Export {
   Status write(const ExportWriteOptions& options) const;
 
  protected:
-  /// The checkpoint must outlive it.
-  Export(ExportDestination destination, const Checkpoint* checkpoint)
-      : destination_(std::move(destination)), checkpoint_(checkpoint) {}
+  /// `capture` is capture.json. The checkpoint must outlive it.
+  Export(ExportDestination destination, const Checkpoint* checkpoint, JsonView capture);
   void note_fixed_dims(const Program& program);
   /// Writes the files, under their names, into an empty folder. `progress` may be called with growing numbers of bytes.
   virtual Status write_into(const std::filesystem::path& folder, const ExportWriteOptions& options,
@@ -83,7 +85,7 @@ class Export {
   ExportDestination destination_;
   std::string model_class_;
   std::vector<ExportFile> files_;
-  std::vector<std::string> fixed_dims_;
+  std::vector<std::string> fixed_dims_, limits_;
 
  private:
   void warn_of_non_finite(const ExportWriteOptions& options) const;

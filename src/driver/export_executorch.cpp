@@ -23,8 +23,7 @@ constexpr std::string_view kEngine = "executorch";
 class ExecutorchExport final : public Export {
  public:
   ExecutorchExport(ExportDestination destination, const Checkpoint* checkpoint, JsonDocument capture)
-      : Export(std::move(destination), checkpoint), manifest_(std::move(capture)) {
-    model_class_ = manifest_.root().find("model_class").as_string().value_or("");
+      : Export(std::move(destination), checkpoint, capture.root()), manifest_(std::move(capture)) {
     program_file_ = destination_.is_folder ? "model.pte" : destination_.path.filename().string();
   }
 
@@ -86,7 +85,9 @@ class ExecutorchExport final : public Export {
     about.engine = kEngine;
     for (const ExportFile& file : files_) about.files.push_back(file.file);
     about.files.emplace_back(engines::kCardFile);
-    return write_companions(folder, *source_, *engine_, plan_, companions_, options.check, quantized_lines(),
+    std::vector<std::string> notes = limits_;
+    for (std::string& line : quantized_lines()) notes.push_back(std::move(line));
+    return write_companions(folder, *source_, *engine_, plan_, companions_, options.check, notes,
                             export_manifest(manifest_.root(), about));
   }
 

@@ -12,7 +12,8 @@ constexpr uint64_t kMaxManifest = uint64_t{64} << 20;
 constexpr int kManifestVersion = 1;
 
 // What of a component concerns its callers; the rest names entries of the capture.
-constexpr std::string_view kComponentKeys[] = {"name", "inputs", "outputs", "dims", "sums", "cache", "specialized"};
+constexpr std::string_view kComponentKeys[] = {"name", "inputs", "outputs",     "dims",
+                                               "sums", "cache",  "specialized", "guards"};
 
 void copy(JsonWriter& json, JsonView from, std::string_view key) {
   if (JsonView value = from.find(key); value.is_valid()) json.key(key).value(value);

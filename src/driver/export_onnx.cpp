@@ -1,6 +1,7 @@
 #include "driver/export_onnx.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -43,9 +44,7 @@ Status name_inputs(JsonView component, onnx::Model& model) {
 class OnnxExport final : public Export {
  public:
   OnnxExport(ExportDestination destination, const Checkpoint* checkpoint, JsonDocument capture)
-      : Export(std::move(destination), checkpoint), manifest_(std::move(capture)) {
-    model_class_ = manifest_.root().find("model_class").as_string().value_or("");
-  }
+      : Export(std::move(destination), checkpoint, capture.root()), manifest_(std::move(capture)) {}
 
   Status build(Program program, const OnnxOptions& options, const ExportInput& input, Diagnostics& diagnostics) {
     note_fixed_dims(program);
@@ -87,7 +86,9 @@ class OnnxExport final : public Export {
       done += part.bundle.new_bytes();
     }
     if (destination_.is_folder) {
-      ARGOSY_TRY_STATUS(write_companions(folder, *source_, *engine_, plan_, companions_, options.check, twice_written(),
+      std::vector<std::string> notes = limits_;
+      std::ranges::copy(twice_written(), std::back_inserter(notes));
+      ARGOSY_TRY_STATUS(write_companions(folder, *source_, *engine_, plan_, companions_, options.check, notes,
                                          bundle_manifest(options.check)));
     }
     if (options.on_warning) {

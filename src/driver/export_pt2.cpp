@@ -32,9 +32,7 @@ Program single_component(const Program& program, size_t index) {
 class Pt2Export final : public Export {
  public:
   Pt2Export(ExportDestination destination, const Checkpoint* checkpoint, JsonDocument capture)
-      : Export(std::move(destination), checkpoint), manifest_(std::move(capture)) {
-    model_class_ = manifest_.root().find("model_class").as_string().value_or("");
-  }
+      : Export(std::move(destination), checkpoint, capture.root()), manifest_(std::move(capture)) {}
 
   Status lay_out(const Program& program) {
     note_fixed_dims(program);

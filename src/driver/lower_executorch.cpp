@@ -1,5 +1,6 @@
 #include "driver/lower_executorch.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
@@ -60,6 +61,18 @@ std::map<std::string, int64_t> traced_sizes(const Component& component) {
   return sizes;
 }
 
+bool mentions(SymExpr expression, SymExpr symbol) {
+  if (expression == symbol) return true;
+  return std::ranges::any_of(expression.operands(), [&](SymExpr operand) { return mentions(operand, symbol); });
+}
+
+/// Whether a guard of the trace says how large a dim may be. Nobody asked for that much: memory is for less.
+bool is_guarded(const Component& component, SymExpr symbol) {
+  return std::ranges::any_of(component.guards, [&](const Guard& guard) {
+    return guard.condition.is_valid() && mentions(guard.condition, symbol);
+  });
+}
+
 /// Bounds for dims of inputs that have none, and what they are called. What a trace is made with is no more than half
 /// of it: samples of sound are many more than tokens.
 std::map<std::string, int64_t> usual_bounds(const Program& program, const executorch::LoweringOptions& asked) {
@@ -71,14 +84,38 @@ std::map<std::string, int64_t> usual_bounds(const Program& program, const execut
       if (name == component.dim_names.end()) continue;
       if (asked.largest.contains(name->second) || asked.fixed.contains(name->second)) continue;
       SymRange range = component.symbols->range(symbol);
-      if (range.max != SymRange::kNoMax && range.max < int64_t{1} << 31) continue;
+      bool is_bounded = range.max != SymRange::kNoMax && range.max < int64_t{1} << 31;
+      if (is_bounded && !is_guarded(component, symbol)) continue;
       int64_t size = name->second.ends_with("batch") ? kUsualBatch : kUsualSize;
       auto hint = traced.find(std::string(symbol.symbol_name()));
       if (hint != traced.end()) size = std::max(size, std::min(2 * hint->second, kMostSize));
+      if (is_bounded) size = std::min(size, range.max);
       usual[name->second] = std::max({usual[name->second], size, range.min});
     }
   }
   return usual;
+}
+
+/// Sizes that the user asks for are sizes that the graphs are right for.
+Status check_asked(const Program& program, const executorch::LoweringOptions& asked) {
+  for (const Component& component : program.components) {
+    for (SymExpr symbol : component.symbols->symbols()) {
+      auto name = component.dim_names.find(std::string(symbol.symbol_name()));
+      if (name == component.dim_names.end() || !is_guarded(component, symbol)) continue;
+      int64_t most = component.symbols->range(symbol).max;
+      for (const auto* sizes : {&asked.largest, &asked.fixed}) {
+        auto size = sizes->find(name->second);
+        if (size == sizes->end() || size->second <= most) continue;
+        return fail(
+            ErrorCode::kInvalidInput,
+            format("{} is to be up to {}, but {} is right up to {} only: beyond, the model's code takes another "
+                   "way",
+                   name->second, size->second, component.name, most),
+            format("write --shape {}=1..{}, or a range that begins above {}", name->second, most, most));
+      }
+    }
+  }
+  return {};
 }
 
 /// The options with everything that they leave open decided.
@@ -86,6 +123,7 @@ Result<executorch::LoweringOptions> complete_options(const Program& program, con
                                                      const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   executorch::LoweringOptions lowering = options.lowering;
   ARGOSY_TRY_STATUS(read_shape(program, options.shape, lowering));
+  ARGOSY_TRY_STATUS(check_asked(program, lowering));
   // Dims that a task binds itself: rows of a batch, and tokens.
   std::set<std::string_view> bound;
   if (!options.task.task.empty()) {
@@ -161,8 +199,8 @@ executorch::ModelFacts model_facts(const engines::SourceModel& model) {
   facts.bos_id = first("bos_token_id");
   facts.decoder_start_id = first("decoder_start_token_id");
   facts.vocab_size = model.text_number({"vocab_size"});
-  facts.max_positions = model.text_number(
-      {"max_position_embeddings", "n_positions", "max_target_positions", "max_seq_len", "seq_length"});
+  facts.max_positions = model.within_limits(model.text_number(
+      {"max_position_embeddings", "n_positions", "max_target_positions", "max_seq_len", "seq_length"}));
   facts.layers = model.text_number({"num_hidden_layers", "n_layer", "num_layers", "decoder_layers"});
   facts.kv_heads =
       model.text_number({"num_key_value_heads", "num_attention_heads", "n_head", "decoder_attention_heads"});

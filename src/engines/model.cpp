@@ -36,6 +36,15 @@ std::vector<Port> ports(JsonView list) {
   return ports;
 }
 
+/// How long texts may be: ranges of dims, and what the trace relied on.
+void read_limits(JsonView json, ComponentInterface& component) {
+  auto shorten = [&](std::optional<int64_t> length) {
+    if (length && *length > 0) component.longest_text = std::min(*length, component.longest_text.value_or(*length));
+  };
+  shorten(json.find("dims").find("total_sequence").find("max").as_integer());
+  for (JsonView guard : json.find("guards").items()) shorten(guard.find("longest").as_integer());
+}
+
 ComponentInterface component_interface(JsonView json) {
   ComponentInterface component;
   component.name = text_of(json.find("name"));
@@ -43,6 +52,7 @@ ComponentInterface component_interface(JsonView json) {
   component.outputs = ports(json.find("outputs"));
   for (JsonView state : json.find("cache").find("states").items())
     component.states.push_back({text_of(state.find("path")), text_of(state.find("output"))});
+  read_limits(json, component);
   return component;
 }
 
@@ -115,6 +125,25 @@ const ComponentInterface* SourceModel::component(std::string_view wanted) const 
     if (each.name == wanted) return &each;
   }
   return nullptr;
+}
+
+std::optional<int64_t> SourceModel::within_limits(std::optional<int64_t> length) const {
+  for (const ComponentInterface& each : components) {
+    if (each.longest_text) length = std::min(*each.longest_text, length.value_or(*each.longest_text));
+  }
+  return length;
+}
+
+std::vector<std::string> limit_lines(JsonView manifest) {
+  std::vector<std::string> lines;
+  for (JsonView component : manifest.find("components").items()) {
+    for (JsonView guard : component.find("guards").items()) {
+      std::string where = text_of(guard.find("where"));
+      lines.push_back(format("{} is right where {}{}", text_of(component.find("name")),
+                             text_of(guard.find("condition")), where.empty() ? "" : format(" ({})", where)));
+    }
+  }
+  return lines;
 }
 
 bool SourceModel::has_file(std::string_view file) const { return std::binary_search(files.begin(), files.end(), file); }

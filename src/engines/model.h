@@ -34,6 +34,8 @@ struct ComponentInterface {
   std::string name;
   std::vector<Port> inputs, outputs;
   std::vector<State> states;  // in the order of the inputs
+  /// How many tokens a text may have that grows call by call; beyond, the graph is not what the model computes.
+  std::optional<int64_t> longest_text;
 
   const Port* input(std::string_view name) const;   // null if there is none
   const Port* output(std::string_view name) const;  // null if there is none
@@ -58,6 +60,8 @@ struct SourceModel {
   JsonView text_config() const;
   /// A number of the text decoder's configuration, by the first of these names that it has.
   std::optional<int64_t> text_number(std::initializer_list<std::string_view> names) const;
+  /// `length`, or less where a component is right for shorter texts only.
+  std::optional<int64_t> within_limits(std::optional<int64_t> length) const;
   /// The ids of a special token ("eos_token_id"): the generation configuration's, else the configuration's. May be
   /// none.
   std::vector<int64_t> token_ids(std::string_view key) const;
@@ -70,5 +74,9 @@ Status list_model_files(SourceModel& model);
 /// Reads what the engines look at. `manifest` is capture.json of the model's capture; `folder` may be empty, where only
 /// that is at hand.
 Result<SourceModel> read_source_model(const std::filesystem::path& folder, JsonView manifest);
+
+/// Where graphs are right, a line for each limit that the trace had: "decode is right where total_sequence <= 2048
+/// (modeling_x.py:240)". `manifest` as above.
+std::vector<std::string> limit_lines(JsonView manifest);
 
 }  // namespace argosy::engines

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from .caches import emptied, full_length_cache
-from .patches.rotary import forget_lengths, rotary_limits
+from .patches.rotary import forget_lengths, restart, rotary_limits
 
 Inputs = dict[str, Any]
 logger = logging.getLogger(__name__)
@@ -246,8 +246,10 @@ def decode(model: torch.nn.Module, cache: str) -> Component:
 
     def reference(model: torch.nn.Module, shape: Shape) -> dict[str, Any]:
         """All tokens at once, without a past: what the split into past and new tokens must not change. Only rotary
-        embeddings that depend on the length do: past keys keep the frequencies of their time."""
-        if shape.past and any(limit < shape.past + shape.sequence for limit in rotary_limits(model)):
+        embeddings that depend on the length do: past keys keep the frequencies of their time, unless the model's
+        ``generate`` computes them anew."""
+        begins_anew = restart(model) is not None
+        if shape.past and not begins_anew and any(limit < shape.past + shape.sequence for limit in rotary_limits(model)):
             with torch.no_grad():
                 return run(model, model.forward, inputs(model, shape))
         output, state = filled(model, tokens(model, shape))

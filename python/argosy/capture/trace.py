@@ -17,7 +17,9 @@ from torch.export.graph_signature import InputKind
 
 from .components import Component, Inputs
 from .dims import Dims
+from .guards import Guard, kept_guards, restart_guard, within_guards
 from .keeping import unchanged
+from .patches.rotary import restart
 from .swap import replaced
 from .structures import flatten, identifier, leaf_name
 
@@ -31,8 +33,10 @@ class Traced:
     #: graph input to dotted name: {"past_key_values_0_key": "past_key_values.0.key"}
     input_paths: dict[str, str]
     output_names: list[str]
-    #: by graph input
+    #: by graph input, with ranges in which the graph is right
     dims: Dims
+    #: what the graph needs of sizes beyond what its callers were to keep to
+    guards: list[Guard] = field(default_factory=list)
     #: dims that callers may expect to vary but the trace fixed
     specialized: list[dict] = field(default_factory=list)
     export_cpu_seconds: float = 0.0
@@ -72,8 +76,12 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     drop_assertions(program)
     drop_unused_weights(program)
     placed = Dims({name: by_path[name] for name in names if name in by_path}, dims.ranges, dims.sums)
+    guards = kept_guards(program, placed)
+    placed = within_guards(placed, guards)
+    if component.cache is not None and (found := restart(model)) and (guard := restart_guard(found, placed)):
+        guards.append(guard)
     paths = {name: leaf_name(path) for name, (path, _) in zip(names, leaves, strict=True)}
-    traced = Traced(component, program, paths, output_names, placed, export_cpu_seconds=seconds)
+    traced = Traced(component, program, paths, output_names, placed, guards, export_cpu_seconds=seconds)
     traced.specialized = _specialized(traced) + _single_rows(traced, model)
     return traced
 

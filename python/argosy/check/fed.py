@@ -19,6 +19,12 @@ from .tokens import random_ids
 _MOST = 64
 
 
+def _context_length(session: Session) -> int:
+    """What the bundle says that texts may have."""
+    positions = getattr(session.twin.config.get_text_config(decoder=True), "max_position_embeddings", None) or _MOST + 1
+    return min([positions, *(guard.longest for traced in session.traced for guard in traced.guards if guard.longest)])
+
+
 def fed_rows(process: BundleProcess, session: Session, tolerance: float) -> list[Row]:
     """One prompt after another, each in pieces of its own. Only for models that read text with a decoder."""
     import numpy
@@ -26,7 +32,7 @@ def fed_rows(process: BundleProcess, session: Session, tolerance: float) -> list
     model = session.twin
     if model.config.is_encoder_decoder or [each.name for each in session.components][-1:] != ["decode"]:
         return []
-    most = min(_MOST, getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None) or _MOST)
+    most = min(_MOST, _context_length(session) - 1)  # the engine keeps a place for the token that follows
     cuts = list(scripts(most, most, shape_limits(session)))
     texts = [random_ids(model, each[-1], seed=100 + number) for number, each in enumerate(cuts)]
     row = Row("bundle", "logits", f"{len(texts)} prompts", None)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ..capture.components import Component, Shape, positions
+from ..capture.conditions import all_hold
 
 _DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
            "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}  # fmt: skip
@@ -90,11 +91,15 @@ def next_states(interface: Mapping[str, Any], outputs: Mapping[str, torch.Tensor
 
 
 def promised_shapes(component: Component, shapes: list[Shape], interface: Mapping[str, Any]) -> list[Shape]:
-    """``shapes`` brought within the dims that the user narrowed; each once, and without those that cannot be."""
+    """``shapes`` brought within the dims that the user narrowed; each once, and without those that cannot be, or that the
+    graphs are not for."""
+    ranges = interface.get("dims") or {}
+    conditions = [guard["condition"] for guard in interface.get("guards") or ()]
     found: list[Shape] = []
     for shape in shapes:
-        shape = _narrowed(component, shape, interface.get("dims") or {})
-        if shape not in found and _is_promised(component, shape, interface.get("dims") or {}):
+        shape = _narrowed(component, shape, ranges)
+        is_promised = _is_promised(component, shape, ranges) and all_hold(conditions, component.symbols(shape))
+        if is_promised and shape not in found:
             found.append(shape)
     return found
 

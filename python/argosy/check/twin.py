@@ -44,12 +44,14 @@ def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Chec
     """Builds the twin of a configuration, exports it as the real one is exported, with every option, and calls it as its
     users do: in float32, where differences are small enough to tell, and at a few shapes in the dtype that is asked for."""
     from ..capture.configuration import load_config, set_dtype
+    from ..capture.dims import parse_shape, reach
     from ..capture.session import open_session
     from ..capture.twin import shrink
 
     start = cpu_seconds()
     report("building the twin")
-    config = shrink(load_config(request.model, trust_remote_code=request.trust_remote_code))
+    positions = reach(parse_shape(request.shape or ""))
+    config = shrink(load_config(request.model, trust_remote_code=request.trust_remote_code), reach=positions)
     engine = ENGINES[request.engine]
     asked = request.dtype
     if asked == "auto":
