@@ -18,6 +18,8 @@ from argosy.capture.conditions import all_hold  # noqa: E402
 from argosy.capture.dims import Dims  # noqa: E402
 from argosy.capture.guards import kept_guards, within_guards  # noqa: E402
 from argosy.capture.session import open_session, reaching, require_limits, trace_session  # noqa: E402
+from argosy.capture.structures import named_leaves  # noqa: E402
+from argosy.check.calls import expected_call  # noqa: E402
 from argosy.errors import ExportError  # noqa: E402
 
 NAMES = {"x": {0: "batch", 1: "sequence"}, "past": {0: "batch", 1: "past_sequence"}, "mask": {1: "total_sequence"}}
@@ -176,6 +178,15 @@ def test_sparse_attention_over_picked_tokens_is_right_on_both_sides(family, tmp_
     assert within(session.traced[0], shapes) == shapes
     assert differences(session, graphs, shapes) == []
     assert sum(map(len, (traced.guards for traced in session.traced))) == 0
+    # Tokens whose scores are equal, as many are that a ReLU made zero, are picked by their place: eager in two pieces is not
+    # eager at once, so the graph is held against the same two pieces.
+    component, beyond = session.components[-1], Shape(2, 5, picked + 20, 0)
+    inputs = component.inputs(session.twin, beyond)
+    with torch.no_grad():
+        expected = named_leaves(component.run(session.twin, session.twin.forward, inputs))
+    found = graphs[component.name](expected_call(component, session.twin, beyond).inputs)
+    for name, want in expected.items():
+        assert torch.allclose(found[name], want, atol=1e-5), name
 
 
 @pytest.mark.parametrize("family", ["llama", "gemma3_text", "bart", "mamba", "wav2vec2"])

@@ -67,10 +67,10 @@ def _backend(request: dict[str, Any], arguments: tuple[str, ...], model: Path, o
     try:
         dtype = find_export(output).dtype
         runs = eager(dtype)
+        found = _isolated(lambda: _verdict(compare(output, runs, TOLERANCES[dtype]), dtype), output.parent / "played.json")
     except Exception as error:  # noqa: BLE001 - what the export says of itself, or transformers of the checkpoint
-        return {"verdict": "not opened", "note": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
-    found = _isolated(lambda: _verdict(compare(output, runs, TOLERANCES[dtype]), dtype), output.parent / "played.json")
-    if found["verdict"] == "wrong":
+        found = {"verdict": "not opened", "note": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
+    if found["verdict"] in ("wrong", "not opened", "crashed"):
         # Whether it is silent: the same with default flags, which check.
         _remove(output)
         code, said = _export(request, arguments, model, output)

@@ -16,6 +16,8 @@ NAMES = {
     "crashed": "crashed",
     "not opened": "not opened",
 }
+#: What users would find out by themselves.
+UNTOLD = ("silent", "crashed", "not opened")
 _HEAD = """# Differential sweep
 
 Configurations drawn by seed over what real checkpoints vary, each saved as a small checkpoint with random weights, exported to the three
@@ -30,6 +32,7 @@ batches, greedy tokens. Written by `python tests/differential/differential_sweep
 | caught | the export with its own check ends with an error; without it the file would be wrong |
 | silent | wrong, and nothing says so |
 | not compared | the eager model itself fails |
+| crashed, not opened | the engine does not run the file, and the export said nothing |
 """
 
 

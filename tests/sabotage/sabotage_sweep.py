@@ -2,7 +2,7 @@
 
     python tests/sabotage/sabotage_sweep.py [--jobs 2] [--only TEXT] [--table docs/coverage/sabotage.md]
 
-Each row of rows.py is exported by ``argosy_sabotage`` with the check that every export has. A fault is caught if the export
+Each row of fault_rows.py is exported by ``argosy_sabotage`` with the check that every export has. A fault is caught if the export
 ends with exit code 3 and says which component is wrong. An export without a fault must pass, or its rows prove nothing."""
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,8 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "build/release/tests/sabotage/argosy_sabotage"
 #: of an export that was checked and is wrong
 WRONG = 3
+#: "decode at 5 on 3 (logits): …": a component, how it was called, and what is wrong
+_NAMED = re.compile(r"[\w.-]+ at .+: .+")
 _SAVE = """import json, os, sys
 from transformers import AutoConfig
 from argosy.capture.twin import build, save, shrink
@@ -124,7 +127,8 @@ def wrong_lines(errors: str) -> list[str]:
     """Lines that name a component and what is wrong with it."""
     lines = errors.splitlines()
     heads = [number for number, line in enumerate(lines) if " is wrong in " in line]
-    return [line.strip() for line in lines[heads[0] + 1 :] if line.startswith("  ")] if heads else []
+    told = [line.strip() for line in lines[heads[0] + 1 :] if line.startswith("  ")] if heads else []
+    return [line for line in told if _NAMED.match(line)]
 
 
 def last_words(errors: str) -> str:
