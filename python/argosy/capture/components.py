@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of one call. ``padding`` is the number of left-padded tokens in the first row; ``media`` picks one of two sizes."""
+    """Sizes of one call. ``padding`` is the number of left-padded tokens in the first row; ``media`` picks one of two sizes
+    (of pictures also ``OWN`` and ``TRACED`` of ``twin.inputs``)."""
 
     batch: int = 2
     sequence: int = 19
@@ -49,6 +50,11 @@ class Component:
     cache: str | None = None
     #: shapes of its own that it has to be right at, besides the usual ones
     shapes: tuple[Shape, ...] = ()
+    #: which media it is traced with: not of the size that the model was made for, which code may treat as a special case
+    traced_media: int = 1
+    #: dims that are fixed, all of them at the sizes of ``own_media``, where a trace cannot keep one of them free
+    together: tuple[str, ...] = ()
+    own_media: int = 0
 
 
 def find_components(model: torch.nn.Module, *, prefill: bool = False) -> list[Component]:
@@ -140,10 +146,13 @@ _TEXT_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
 def single_forward(model: torch.nn.Module) -> Component:
     from .twin import Sizes, sample_inputs
+    from .twin.inputs import OWN, TRACED
+
+    free = _takes_other_pictures(model)
 
     def same_number(model: torch.nn.Module, shape: Shape) -> Inputs:
         sizes = Sizes(batch=shape.batch, sequence=shape.sequence, padding=min(shape.padding, shape.sequence - 1),
-                      decoder_sequence=shape.past + 1, media=shape.media)  # fmt: skip
+                      decoder_sequence=shape.past + 1, media=shape.media, free_pictures=free)  # fmt: skip
         return to_device(sample_inputs(model, sizes), model)
 
     def more_texts(model: torch.nn.Module, shape: Shape) -> Inputs:
@@ -155,10 +164,38 @@ def single_forward(model: torch.nn.Module) -> Component:
 
     def symbols(shape: Shape) -> dict[str, int]:
         names = {"batch": shape.batch, "sequence": shape.sequence, "decoder_sequence": shape.past + 1}
+        if free:
+            names["height"], names["width"] = sides[shape.media]
         return names | ({"text_batch": shape.batch + _MORE_TEXTS} if compares else {})
 
     compares = _compares_texts_with_pictures(model)
-    return Component("model", more_texts if compares else same_number, run, symbols=symbols)
+    make = more_texts if compares else same_number
+    if not free:
+        return Component("model", make, run, symbols=symbols)
+    sides = {media: tuple(sample_inputs(model, Sizes(batch=1, media=media, free_pictures=True))["pixel_values"].shape[-2:])
+             for media in (0, 1, OWN, TRACED)}  # fmt: skip
+    known = {sides[0], sides[1]}
+    shapes = () if sides[OWN] in known else (Shape(2, 13, 1, 0, media=OWN),)
+    return Component("model", make, run, symbols=symbols, shapes=shapes, traced_media=TRACED,
+                     together=("height", "width"), own_media=OWN)  # fmt: skip
+
+
+def _takes_other_pictures(model: torch.nn.Module) -> bool:
+    """Whether the code of ``model``, a twin, runs on pictures of other sizes than its configuration names. Trying it is
+    the only way to know: some vision transformers fit their positions to the picture, others refuse it."""
+    from .twin import Sizes, sample_inputs
+
+    for media in (0, 1):
+        try:
+            inputs = sample_inputs(model, Sizes(batch=1, media=media, free_pictures=True))
+            if "pixel_values" not in inputs or inputs["pixel_values"].dim() < 4:
+                return False
+            with torch.no_grad():
+                model(**to_device(inputs, model))
+        except Exception as error:  # noqa: BLE001 - models refuse pictures in ways of their own
+            logger.debug("%s takes no pictures of another size: %s", type(model).__name__, error)
+            return False
+    return True
 
 
 def _compares_texts_with_pictures(model: torch.nn.Module) -> bool:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
 from . import weightless
 from .caches import on_cpu
-from .components import Component, Shape, find_components
+from .components import Component, Inputs, Shape, find_components
 from .dims import Dims, narrowed, observe_dims, parse_shape
 from .structures import identifier, named_leaves
 from .trace import Traced, trace
 from .wiring import wiring
 from .writer import GraphEntry, Manifest, write_capture
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -63,26 +66,46 @@ def trace_session(
     model = weightless.build_on_meta(session.model_class, session.config)
     inputs = None
     with contextlib.suppress(Exception), shape_patches(model):
-        inputs = {each.name: each.inputs(model, shape) for each in session.components}
+        inputs = {each.name: _inputs_to_trace(each, model, shape) for each in session.components}
     model = weightless.without_weights(model)
     session.computed = weightless.computed_weights(model)
     if inputs is None:
         # Code that computes with values does not run on meta; fake tensors stand for values that nobody knows, but are
         # several times slower.
         with weightless.fake_mode(model):
-            inputs = {each.name: each.inputs(model, shape) for each in session.components}
-    inputs = {name: on_cpu(value) for name, value in inputs.items()}
+            inputs = {each.name: _inputs_to_trace(each, model, shape) for each in session.components}
+    inputs = {name: [on_cpu(value) for value in made] for name, made in inputs.items()}
     with tracing_patches(model), whole_attention(model) if attention == "whole" else contextlib.nullcontext():
         for component in session.components:
             report(f"tracing {component.name}")
-            traced = trace(model, component, inputs.pop(component.name), session.dims[component.name])
+            traced = _trace_free_or_fixed(model, component, inputs.pop(component.name), session.dims[component.name])
             session.traced.append(traced)
             session.cpu_seconds["export"] += traced.export_cpu_seconds
 
 
+def _inputs_to_trace(component: Component, model: torch.nn.Module, shape: Shape) -> list[Inputs]:
+    """What the component is traced with; and, where sizes of media may turn out to be fixed, at the model's own sizes."""
+    media = [component.traced_media, *([component.own_media] if component.together else [])]
+    return [component.inputs(model, replace(shape, media=each)) for each in media]
+
+
+def _trace_free_or_fixed(model: torch.nn.Module, component: Component, inputs: list[Inputs], dims: Dims) -> Traced:
+    """The component's graph. Where a trace fixes one of the dims that go ``together``, or fails, all of them are fixed, at
+    the sizes that the model was made for instead of those that it was traced with."""
+    try:
+        traced = trace(model, component, inputs[0], dims)
+        lost = {traced.dims.names[item["input"]][item["dim"]] for item in traced.specialized}
+        if lost.isdisjoint(component.together):
+            return traced
+    except Exception as error:
+        if not component.together:
+            raise
+        logger.debug("%s is traced again at a fixed size: %s", component.name, error)
+    return trace(model, component, inputs[1], dims, fixed=component.together)
+
+
 def trace_shape(config) -> Shape:
-    """Sizes to trace at: distinct, and longer than two chunks of whatever the model works in. Media are not of the size
-    that the model was made for, which code may treat as a special case."""
+    """Sizes to trace at: distinct, and longer than two chunks of whatever the model works in."""
     longest = max(chunk_sizes(config), default=0)
     return Shape(2, 19 + 2 * longest, 23 + 2 * longest, 3, media=1)
 
@@ -142,15 +165,22 @@ def _cache_layout(traced: Traced) -> dict | None:
 
 def _sample_call(session: Session, traced: Traced) -> dict[str, torch.Tensor]:
     """What the twin's component may be called with, small, by graph input; nothing if it cannot be that small."""
-    for shape in (Shape(2, 5, 3, 1), trace_shape(session.config)):
+    small = Shape(2, 5, 3, 1)
+    for shape in (small, replace(small, media=traced.component.own_media), trace_shape(session.config)):
         try:
             made = named_leaves(traced.component.inputs(session.twin, shape))
         except Exception:  # noqa: BLE001 - models have smallest inputs of their own
             continue
         samples = {identifier(name): tensor for name, tensor in made.items()}
-        if samples.keys() == traced.input_paths.keys():
+        if samples.keys() == traced.input_paths.keys() and not _misses_fixed_sizes(samples, traced):
             return samples
     return {}
+
+
+def _misses_fixed_sizes(samples: dict[str, torch.Tensor], traced: Traced) -> bool:
+    """Whether media have another size than the one that the graph is for."""
+    return any(samples[item["input"]].shape[item["dim"]] != item["value"] for item in traced.specialized
+               if traced.dims.names[item["input"]][item["dim"]] in traced.component.together)  # fmt: skip
 
 
 def versions() -> dict[str, str]:
