@@ -24,6 +24,13 @@ if(ARGOSY_FUZZERS)
   # Coverage of the libraries, which is what the fuzzers steer by.
   target_compile_options(argosy_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+if(ARGOSY_PRECOMPILED_HEADERS)
+  # What nearly every file includes. Without the time in it, ccache knows a header that was compiled again.
+  target_precompile_headers(argosy_options INTERFACE
+    <algorithm> <filesystem> <functional> <map> <memory> <optional> <set> <string> <unordered_map> <vector>
+    <fmt/format.h> <tl/expected.hpp>)
+  target_compile_options(argosy_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+endif()
 
 # argosy_layer(name SOURCES … [DEPENDS …] [PRIVATE …] [TESTS …])
 #   builds the static library argosy_<name>; with TESTS and in developer mode also argosy_<name>_test, known to ctest.
@@ -39,6 +46,9 @@ function(argosy_layer name)
   if(ARGOSY_DEVELOPER_MODE AND layer_TESTS)
     add_executable(argosy_${name}_test ${layer_TESTS})
     target_link_libraries(argosy_${name}_test PRIVATE argosy_${name} GTest::gtest GTest::gtest_main)
+    if(ARGOSY_PRECOMPILED_HEADERS)
+      target_precompile_headers(argosy_${name}_test PRIVATE <gtest/gtest.h>)
+    endif()
     add_test(NAME ${name} COMMAND argosy_${name}_test)
   endif()
 endfunction()

@@ -51,18 +51,18 @@ CheckOutcome run_module_check(std::vector<std::string> arguments, const fs::path
     terminal.log(LogLevel::kWarn,
                  format("{} -m {} ended with {}{}", ended->python, kModule, ended->exit_code, ended->last_lines));
     std::string missing = ended->missing_package();
-    return {CheckOutcome::Kind::kNotRun,
-            missing.empty() ? "the check itself failed" : format("Python lacks {}; install it for it", missing), ""};
+    if (missing.empty()) return {CheckOutcome::Kind::kFailed, "the check itself failed", ""};
+    return {CheckOutcome::Kind::kNotRun, format("Python lacks {}; install it for it", missing), ""};
   }
   auto report = CheckReport::read(output);
   if (!report) {
     terminal.print_error(report.error());
-    return {CheckOutcome::Kind::kNotRun, "the check's result cannot be read", ""};
+    return {CheckOutcome::Kind::kFailed, "the check's result cannot be read", ""};
   }
   if (ended->exit_code == kDone && report->ok) {
     terminal.log(LogLevel::kInfo, format("checked {} in {}: {}, differences up to {:.1e}", report->model_class,
                                          report->engine, count_of(report->calls, "call"), report->largest));
-    return {CheckOutcome::Kind::kRight, "", report->engine_missing};
+    return {CheckOutcome::Kind::kRight, "", report->engine_missing, report->summary};
   }
   print_wrong(*report, terminal);
   return {CheckOutcome::Kind::kWrong, "", ""};
@@ -119,7 +119,10 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
     terminal.log(LogLevel::kWarn, format("{} is damaged and not used; argosy cache prune removes it", path.string()));
   };
   auto obtained = obtain(CaptureCache(environment.cache), work);
-  if (obtained) return {CheckOutcome::Kind::kRight, "", ""};
+  if (obtained) {
+    auto remembered = CheckReport::read(obtained->entry.path);
+    return {CheckOutcome::Kind::kRight, "", "", remembered ? remembered->summary : ""};
+  }
   // A check that passed counts even if the cache cannot keep it.
   if (!outcome.engine_missing.empty())
     terminal.log(LogLevel::kWarn, format("checked in ONNX Runtime alone: {}", outcome.engine_missing));
@@ -132,11 +135,12 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
 }
 
 CheckOutcome check_written(const fs::path& written, const CaptureRequest& request, std::string_view backend,
-                           const Environment& environment, Terminal& terminal) {
+                           const std::string& text, const Environment& environment, Terminal& terminal) {
   ReportFile report;
   std::vector<std::string> arguments = {written.string()};
   add(arguments, "--against", request.model.string());
   add(arguments, "--engine", std::string(backend));
+  add(arguments, "--text", text);
   if (request.trust_remote_code) arguments.emplace_back("--trust-remote-code");
   return run_module_check(arguments, report.path, "comparing with the model's own weights", environment, terminal);
 }
@@ -156,6 +160,7 @@ int run_check(const CheckOptions& options, const Environment& environment, const
   }
   std::vector<std::string> command = {pythons[0], "-m", kModule, options.bundle, "--against", model->string()};
   add(command, "--calls", options.calls);
+  add(command, "--text", options.text);
   if (options.tokens > 0) add(command, "--tokens", format("{}", options.tokens));
   if (options.json) command.emplace_back("--json");
   if (options.source.trust_remote_code) command.emplace_back("--trust-remote-code");

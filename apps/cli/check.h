@@ -13,10 +13,12 @@ namespace argosy::cli {
 
 /// How a check of an export ended. The user has been told; what is wrong, line by line.
 struct CheckOutcome {
-  enum class Kind : uint8_t { kRight, kWrong, kNotRun };
+  /// kFailed: the check itself ended in an error, so that nobody knows; kNotRun: this machine lacks what it needs.
+  enum class Kind : uint8_t { kRight, kWrong, kFailed, kNotRun };
   Kind kind = Kind::kNotRun;
-  std::string why;             // of kNotRun, in a few words without names of this machine
+  std::string why;             // of kFailed and kNotRun, in a few words without names of this machine
   std::string engine_missing;  // of kRight: why a bundle was not also run in its engine; empty: it was, or it has none
+  std::string compared;        // of kRight: what ran and what came of it, in plain words
 };
 
 /// Whether models of this configuration are exported right, by a small one of the same kind (a twin). A check that
@@ -25,8 +27,10 @@ struct CheckOutcome {
 CheckOutcome check_twin(const CaptureRequest& request, const std::filesystem::path& capture, const Backend& backend,
                         const BackendOptions& options, const Environment& environment, Terminal& terminal);
 
-/// Compares what was just written (a file of any name, or a folder) with the model's own weights, greedy tokens too.
+/// Compares what was just written (a file of any name, or a folder) with the model's own weights, greedy tokens too,
+/// and on the words of the file `text`; empty: on some that the tokenizer knows.
 CheckOutcome check_written(const std::filesystem::path& written, const CaptureRequest& request,
-                           std::string_view backend, const Environment& environment, Terminal& terminal);
+                           std::string_view backend, const std::string& text, const Environment& environment,
+                           Terminal& terminal);
 
 }  // namespace argosy::cli

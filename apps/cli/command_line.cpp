@@ -31,7 +31,9 @@ void add_inspect(CLI::App& app, InspectOptions& options) {
   command->add_option("path", options.path, ".pt2, .capture, .ir, .onnx, .pte, .safetensors, an index, or a folder")
       ->required();
   command->add_flag("--json", options.json, "Everything, as one JSON object");
-  command->add_option("--top", options.top, "Rows of long lists (0: all)")->capture_default_str();
+  command->add_option("--top", options.top, "Rows of long lists (0: all)")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 20).description(""));
   command->add_option("--schemas", options.schemas, "File of op schemas, for .pt2 archives");
   command->add_option("--html", options.html, "Of a .pte: also draws how its memory is used, as a page");
 }
@@ -117,7 +119,8 @@ void add_cache(CLI::App& app, CacheOptions& options) {
   list->callback([&options] { options.action = CacheAction::kList; });
   CLI::App* prune = command->add_subcommand("prune", "Remove entries that are damaged or superseded by newer ones");
   prune->add_flag("--all", options.all, "Remove everything");
-  prune->add_option("--older-than", options.older_than_days, "Remove what is older than so many days, too");
+  prune->add_option("--older-than", options.older_than_days, "Remove what is older than so many days, too")
+      ->check(CLI::Range(0, 1 << 20).description(""));
   prune->add_flag("--dry-run", options.dry_run, "Only say what would be removed");
   prune->callback([&options] { options.action = CacheAction::kPrune; });
   CLI::App* import_command = command->add_subcommand("import", "Take the entries of another cache");
@@ -141,6 +144,12 @@ void add_weights(CLI::App& app, WeightsOptions& options) {
   command->add_option("-o,--output", options.output, "The .safetensors file to write")->required();
 }
 
+/// CLI11 takes "-5" for a large number. An empty text: it is one.
+std::string is_size(const std::string& text) {
+  bool is_positive = text.find_first_of("123456789") != std::string::npos && text.find('-') == std::string::npos;
+  return is_positive ? "" : format("{} is not a size, such as 256MB", text);
+}
+
 /// What every export has.
 CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::string& name, const std::string& what,
                       const std::string& output) {
@@ -155,7 +164,8 @@ CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::strin
   command->add_option("--plan", options.plan,
                       "How weights come from the checkpoint (default: the cache's, else by Python)");
   command->add_option("--memory", options.memory_bytes, "The most memory to use, such as 256MB")
-      ->transform(CLI::AsSizeValue(true).description(""));
+      ->transform(CLI::AsSizeValue(true).description(""))
+      ->transform(CLI::Validator(is_size, ""));  // the last one is the first that is run
   command->add_option("--threads", options.threads, "Threads that work at once (default: as cores, up to 4)")
       ->check(CLI::Range(1, 256).description(""));
   const std::map<std::string, CheckMode> modes = {
@@ -164,6 +174,7 @@ CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::strin
       ->add_option("--check", options.check,
                    "Compare with the model: twin (default: a small one of its kind), full (its own weights) or off")
       ->transform(CLI::CheckedTransformer(modes).description(""));
+  command->add_option("--text", options.text, "With --check full: a file of text that model and export both read");
   command->add_flag("--recapture", options.recapture, "Capture and plan anew, whatever the cache has");
   command->add_flag("--dry-run", options.dry_run, "Say what would be written and what it takes, and write nothing");
   command->add_option("output,-o,--output,--output-dir", options.output, output);
@@ -272,7 +283,8 @@ void add_check(CLI::App& app, CheckOptions& options) {
   CLI::App* command = app.add_subcommand("check", "Compare an export with its model, by python -m argosy.check");
   command->add_option("bundle", options.bundle, "What argosy export wrote: a file or folder")->required();
   add_model(*command, options.source, "The folder that it was exported from, or ORG/NAME", "--against,--model");
-  command->add_option("--calls", options.calls, "Which ones: edge, observed, greedy (default: all), by commas");
+  command->add_option("--calls", options.calls, "Which ones: edge, observed, greedy, text (default: all), by commas");
+  command->add_option("--text", options.text, "A file of text that both read, for figures of quality");
   command->add_option("--tokens", options.tokens, "Instead: so many greedy tokens, in the engine that a bundle is for")
       ->check(CLI::Range(1, 4096).description(""));
   command->add_flag("--json", options.json, "The table as one JSON object");

@@ -56,6 +56,14 @@ TEST(CommandLineTest, export_takes_its_output_in_three_ways) {
   }
 }
 
+TEST(CommandLineTest, rejects_sizes_that_are_none) {
+  for (const char* size : {"-5", "0", "-1GB", "lots", ""}) {
+    EXPECT_EQ(refused({"export", "onnx", "--model", "m", "--memory", size}), kUsage) << size;
+  }
+  EXPECT_EQ(refused({"cache", "prune", "--older-than", "-3"}), kUsage);
+  EXPECT_EQ(refused({"inspect", "x.pt2", "--top", "-1"}), kUsage);
+}
+
 TEST(CommandLineTest, help_and_version_end_with_success) {
   EXPECT_EQ(refused({"--version"}), kDone);
   EXPECT_EQ(refused({"opt", "--help"}), kDone);

@@ -12,6 +12,7 @@
 #include "driver/backends.h"
 #include "driver/disk_space.h"
 #include "driver/process_memory.h"
+#include "driver/validate_export.h"
 #include "model_source.h"
 #include "python.h"
 #include "table.h"
@@ -60,28 +61,36 @@ Result<fs::path> obtain_file(const std::string& named, const PythonWork& work, c
   return obtained.entry.path;
 }
 
-/// What the export says of its check. One on a twin is done now; nullopt: it did not pass.
-std::optional<ExportCheck> check_before_writing(const ExportOptions& options, const Backend& backend,
-                                                const Inputs& inputs, const fs::path& capture,
-                                                const Environment& environment, Terminal& terminal) {
-  if (options.check == CheckMode::kOff) return ExportCheck{"off", "not asked for"};
-  if (options.check == CheckMode::kFull) return ExportCheck{"full", ""};  // or there will be no export
+/// What the export says of its check. One on a twin is done now; nullopt: it did not pass. An error: it could not be
+/// carried through, though everything that it needs is there.
+Result<std::optional<ExportCheck>> check_before_writing(const ExportOptions& options, const Backend& backend,
+                                                        const Inputs& inputs, const fs::path& capture,
+                                                        const Environment& environment, Terminal& terminal) {
+  if (options.check == CheckMode::kOff) return ExportCheck{"off", "not asked for", ""};
+  if (options.check == CheckMode::kFull) {  // or there will be no export
+    return ExportCheck{"full", "", "this model with its own weights agrees with PyTorch"};
+  }
   CheckOutcome outcome = check_twin(inputs.request, capture, backend, options.backend_options, environment, terminal);
-  if (outcome.kind == CheckOutcome::Kind::kWrong) return std::nullopt;
-  if (outcome.kind == CheckOutcome::Kind::kRight) return ExportCheck{"twin", ""};
+  switch (outcome.kind) {
+    case CheckOutcome::Kind::kWrong: return std::nullopt;
+    case CheckOutcome::Kind::kRight: return ExportCheck{"twin", "", outcome.compared};
+    case CheckOutcome::Kind::kFailed:
+      return fail(ErrorCode::kInternal, format("the export could not be checked: {}", outcome.why),
+                  "its last lines are above; --check off exports the model unchecked");
+    case CheckOutcome::Kind::kNotRun: break;
+  }
   terminal.log(LogLevel::kWarn, format("the export is not checked: {}", outcome.why));
-  return ExportCheck{"none", outcome.why};
+  return ExportCheck{"none", outcome.why, ""};
 }
 
-/// The check on the model's own weights, of what is written but not there yet. `is_wrong` tells why it is an error.
-Status check_before_commit(const fs::path& written, const Backend& backend, const Inputs& inputs,
-                           const Environment& environment, Terminal& terminal, bool& is_wrong) {
-  CheckOutcome outcome = check_written(written, inputs.request, backend.name, environment, terminal);
+/// The check on the model's own weights, of what is written but not there yet. `outcome` tells how it ended.
+Status check_before_commit(const fs::path& written, const ExportOptions& options, const Backend& backend,
+                           const Inputs& inputs, const Environment& environment, Terminal& terminal,
+                           CheckOutcome& outcome) {
+  outcome = check_written(written, inputs.request, backend.name, options.text, environment, terminal);
   if (outcome.kind == CheckOutcome::Kind::kRight) return {};
-  is_wrong = outcome.kind == CheckOutcome::Kind::kWrong;
-  return fail(ErrorCode::kInvalidInput,
-              is_wrong ? std::string("the export differs from the model") : format("not checked: {}", outcome.why),
-              is_wrong ? "please report it; --check off exports it anyway" : "--check twin or off exports without it");
+  return fail(ErrorCode::kInvalidInput, format("not checked: {}", outcome.why),
+              "--check twin or off exports without it");
 }
 
 /// What is left for weights on their way, given what the process has taken so far.
@@ -188,6 +197,14 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
     }
   }
   ARGOSY_TRY(Inputs inputs, find_inputs(options, backend, environment, terminal));
+  ExportRequest request{&backend,           &options.backend_options, &destination,
+                        &inputs.checkpoint, inputs.request.model,     inputs.request.dtype,
+                        options.shape,      options.prefill,          options.capture};
+  ARGOSY_TRY_STATUS(validate_export(request, diagnostics.notes));
+  ARGOSY_TRY([[maybe_unused]] size_t least, scratch_bytes(options.memory_bytes));
+  inputs.capture_work.check_components = [request](std::span<const ComponentDims> components) {
+    return validate_components(request, components);
+  };
   if (options.dry_run) {
     ARGOSY_TRY_STATUS(dry_run(options, backend, inputs, destination, environment, diagnostics, terminal));
     return kDone;
@@ -200,7 +217,8 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
                              options.backend_options, diagnostics));
   warn_of_fixed_dims(*prepared, terminal);
   for (const std::string& note : diagnostics.notes) terminal.log(LogLevel::kWarn, note);
-  std::optional<ExportCheck> check = check_before_writing(options, backend, inputs, capture, environment, terminal);
+  ARGOSY_TRY(std::optional<ExportCheck> check,
+             check_before_writing(options, backend, inputs, capture, environment, terminal));
   if (!check) {
     terminal.print_error(
         format("argosy: nothing is written to {}; --check off exports it anyway\n", destination.path.string()));
@@ -213,26 +231,45 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
   write.progress = terminal.progress_hook();
   write.on_warning = [&](const std::string& text) { terminal.log(LogLevel::kWarn, text); };
   auto start = std::chrono::steady_clock::now();
-  bool is_wrong = false;
+  CheckOutcome full;
   if (options.check == CheckMode::kFull) {
     write.before_commit = [&](const fs::path& written) {
-      return check_before_commit(written, backend, inputs, environment, terminal, is_wrong);
+      return check_before_commit(written, options, backend, inputs, environment, terminal, full);
     };
   }
   Status written = prepared->write(write);
-  if (!written && is_wrong) {
-    terminal.print_error(written.error());
+  if (!written && full.kind == CheckOutcome::Kind::kWrong) {
+    terminal.print_error(
+        format("error[wrong-results]: the export differs from the model in the calls above; nothing is written to {}\n"
+               "  hint: please report it with these lines; --check off exports it anyway\n",
+               destination.path.string()));
     return kWrong;
   }
   ARGOSY_TRY_STATUS(std::move(written));
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  terminal.print_error(format(
-      "argosy: {}: {}, {}, {} written in {:.1f} s ({}/s), {}peak memory {}, check {}\n", destination.path.string(),
-      prepared->model_class(), components_text(*prepared), format_bytes(prepared->total_bytes()), seconds,
-      format_bytes(static_cast<uint64_t>(static_cast<double>(prepared->total_bytes()) / seconds)),
-      linked_text(*prepared), format_bytes(peak_rss_bytes()), check->kind));
+  terminal.print_error(
+      format("argosy: {}: {}, {}, {} written in {:.1f} s ({}/s), {}peak memory {}\n", destination.path.string(),
+             prepared->model_class(), components_text(*prepared), format_bytes(prepared->total_bytes()), seconds,
+             format_bytes(static_cast<uint64_t>(static_cast<double>(prepared->total_bytes()) / seconds)),
+             linked_text(*prepared), format_bytes(peak_rss_bytes())));
   for (const std::string& line : prepared->summary()) terminal.print_error(format("argosy: {}\n", line));
+  for (const std::string& line : prepared->limits()) terminal.print_error(format("argosy: {}\n", line));
+  terminal.print_error(format("argosy: check: {}\n", full.compared.empty() ? check->text() : full.compared));
   return kDone;
+}
+
+/// Those ranges of "batch=1,sequence=1024..4096" that begin above one: they choose what is traced, not only how much
+/// memory there is.
+std::string beginning_above_one(std::string_view shape) {
+  std::vector<std::string> chosen;
+  while (!shape.empty()) {
+    std::string_view item = shape.substr(0, shape.find(','));
+    shape.remove_prefix(std::min(shape.size(), item.size() + 1));
+    std::string_view range = item.substr(std::min(item.find('=') + 1, item.size()));
+    std::string_view low = range.substr(0, range.find(".."));
+    if (low.size() < range.size() && low != "0" && low != "1") chosen.emplace_back(item);
+  }
+  return join(chosen, ",");
 }
 
 }  // namespace
@@ -241,7 +278,8 @@ int run_export(ExportOptions options, const Environment& environment, Terminal& 
   Diagnostics diagnostics;
   const Backend* backend = find_backend(options.backend);
   ARGOSY_CHECK(backend != nullptr, "the command line knows a backend that is none: " + options.backend);
-  if (backend->bounds_dims) options.backend_options.executorch.shape = std::exchange(options.shape, "");
+  if (backend->bounds_dims)
+    options.backend_options.executorch.shape = std::exchange(options.shape, beginning_above_one(options.shape));
   Result<ExitCode> code = export_model(options, *backend, environment, terminal, diagnostics);
   if (code) return *code;
   terminal.print_error(code.error());

@@ -204,7 +204,7 @@ Status opt(const OptOptions& options, const Environment& environment, Terminal& 
   if (!options.dump_dir.empty()) ARGOSY_TRY_STATUS(make_folder(options.dump_dir));
   ARGOSY_TRY(InputProgram input, read(options, environment, diagnostics));
   if (!options.checkpoint.empty()) {
-    ARGOSY_TRY_STATUS(attach_weights(input.program, options.checkpoint, options.plan));
+    ARGOSY_TRY_STATUS(attach_weights(input.program, options.checkpoint, options.plan, diagnostics));
   }
   if (options.for_executorch) {
     ARGOSY_TRY(pipeline, executorch_passes(input.program, options.backend_options.executorch, {}, diagnostics));

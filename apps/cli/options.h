@@ -113,6 +113,7 @@ struct ExportOptions : GraphOptions {
   uint64_t memory_bytes = 0;  // the most that the process may take; 0: what it needs
   int threads = 0;            // 0: as many as there are cores, up to a few
   CheckMode check = CheckMode::kTwin;
+  std::string text;  // of CheckMode::kFull: a file of text that both read; empty: some words that the tokenizer knows
   bool dry_run = false;
 };
 
@@ -120,6 +121,7 @@ struct CheckOptions {
   std::string bundle;
   ModelOptions source;  // what it was exported from
   std::string calls;    // which ones; empty: all
+  std::string text;     // a file of text that both read; empty: some words that the tokenizer knows
   int tokens = 0;       // greedy ones in the bundle's engine, instead of calls; 0: calls
   bool json = false;
 };

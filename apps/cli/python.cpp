@@ -38,18 +38,32 @@ std::vector<std::string> arguments_of(const PythonWork& work, const std::filesys
   return command;
 }
 
-/// What Python says of its progress, one JSON object a line; empty for any other line.
-std::string stage_of(std::string_view line) {
-  if (!line.starts_with('{')) return "";
-  auto document = JsonDocument::parse(line, "progress");
-  return document ? std::string(document->root().find("stage").as_string().value_or("")) : "";
+/// What Python says of its progress, one JSON object a line.
+struct ProgressLine {
+  std::string stage;                      // empty: it is any other line
+  std::vector<ComponentDims> components;  // those that will be traced, in one of the lines
+};
+
+ProgressLine progress_of(std::string_view line) {
+  ProgressLine progress;
+  auto document = line.starts_with('{') ? JsonDocument::parse(line, "progress")
+                                        : Result<JsonDocument>(fail(ErrorCode::kInvalidInput, "no JSON"));
+  if (!document) return progress;
+  progress.stage = document->root().find("stage").as_string().value_or("");
+  JsonView components = document->root().find("components");
+  if (!components.is_object()) return progress;
+  for (auto [name, dims] : components.members()) {
+    ComponentDims& component = progress.components.emplace_back(std::string(name), std::vector<std::string>());
+    for (JsonView dim : dims.items()) component.dims.emplace_back(dim.as_string().value_or(""));
+  }
+  return progress;
 }
 
 Status run(const PythonWork& work, const std::filesystem::path& output, const Environment& environment,
            Terminal& terminal) {
   std::string why = work.renew ? "asked for anew" : format("the cache has no {} of this model", name_of(work.kind));
   std::string module(module_of(work.kind));
-  auto ended = run_module(module, arguments_of(work, output), why, environment, terminal);
+  auto ended = run_module(module, arguments_of(work, output), why, environment, terminal, work.check_components);
   if (!ended) return fail(std::move(ended.error()));
   if (ended->exit_code == 0) return {};
   return fail(ErrorCode::kInvalidInput,
@@ -117,7 +131,8 @@ Result<PythonWork> weight_plan_work(const CaptureRequest& request, const Checkpo
 }
 
 Result<PythonEnd> run_module(const std::string& module, const std::vector<std::string>& arguments,
-                             const std::string& why, const Environment& environment, Terminal& terminal) {
+                             const std::string& why, const Environment& environment, Terminal& terminal,
+                             const ComponentHook& check_components) {
   std::vector<std::string> pythons = candidate_pythons(environment);
   if (pythons.empty()) {
     return fail(
@@ -132,16 +147,20 @@ Result<PythonEnd> run_module(const std::string& module, const std::vector<std::s
   std::vector<std::string> command = {end.python, "-m", module};
   command.insert(command.end(), arguments.begin(), arguments.end());
   std::deque<std::string> last;
-  auto exit_code = run_lines(command, [&](std::string_view line) {
-    if (std::string stage = stage_of(line); !stage.empty()) {
+  Status allowed;
+  auto take = [&](std::string_view line) {
+    if (ProgressLine progress = progress_of(line); !progress.stage.empty()) {
       terminal.progress_line(line);
-      terminal.log(LogLevel::kInfo, stage);
+      terminal.log(LogLevel::kInfo, progress.stage);
+      if (allowed && check_components && !progress.components.empty()) allowed = check_components(progress.components);
       return;
     }
     terminal.log(LogLevel::kDebug, line);
     last.emplace_back(line);
     if (last.size() > kLastLines) last.pop_front();
-  });
+  };
+  auto exit_code = run_lines(command, take, [&] { return !allowed.has_value(); });
+  if (!allowed) return fail(std::move(allowed.error()));
   if (!exit_code) {
     return fail(ErrorCode::kIo, format("{} cannot be started", end.python),
                 "check that it is a Python interpreter; ARGOSY_PYTHON names another");

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "driver/capture_key.h"
 #include "driver/obtain.h"
+#include "driver/validate_export.h"
 #include "options.h"
 #include "terminal.h"
 
@@ -15,12 +18,16 @@ namespace argosy::cli {
 /// own; without one many systems have only the second.
 std::vector<std::string> candidate_pythons(const Environment& environment);
 
+/// Looks at the components that a capture will have, before they are traced; an error ends the work.
+using ComponentHook = std::function<Status(std::span<const ComponentDims> components)>;
+
 /// What `python -m argosy.capture` and `python -m argosy.capture.weight_plan` make, from the cache where it is there.
 struct PythonWork {
   CacheKind kind = CacheKind::kCapture;
   CaptureRequest request;
   std::string key;
   bool renew = false;
+  ComponentHook check_components;  // of a capture that is made; may be empty
 };
 
 /// How a module of Python's ended.
@@ -33,9 +40,11 @@ struct PythonEnd {
 };
 
 /// Runs `python -m module` to its end; the user is told `why`. Lines that are progress (JSON with a "stage") are shown
-/// as the terminal shows progress. An error: there is no Python, or it cannot be started.
+/// as the terminal shows progress, and those that list components ("components", with the dims of each) are handed to
+/// `check_components`. An error: there is no Python, it cannot be started, or the hook's.
 Result<PythonEnd> run_module(const std::string& module, const std::vector<std::string>& arguments,
-                             const std::string& why, const Environment& environment, Terminal& terminal);
+                             const std::string& why, const Environment& environment, Terminal& terminal,
+                             const ComponentHook& check_components = {});
 
 /// Python is started only if the cache has no entry, and the user is told. If it fails, the error has its last lines.
 Result<Obtained> obtain_by_python(const PythonWork& work, const Environment& environment, Terminal& terminal);

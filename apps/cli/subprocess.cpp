@@ -117,12 +117,14 @@ std::optional<std::string> output_of(const std::vector<std::string>& command, st
 }
 
 std::optional<int> run_lines(const std::vector<std::string>& command,
-                             const std::function<void(std::string_view)>& on_line) {
+                             const std::function<void(std::string_view)>& on_line,
+                             const std::function<bool()>& is_enough) {
   pid_t pid = 0;
   int descriptor = start(command, Errors::kWithOutput, pid);
   if (descriptor < 0) return std::nullopt;
   std::string line;
   char buffer[4096];
+  bool is_ended = false;
   for (;;) {
     ssize_t count = read(descriptor, buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
@@ -135,6 +137,10 @@ std::optional<int> run_lines(const std::vector<std::string>& command,
       }
       if (!line.empty()) on_line(line);
       line.clear();
+    }
+    if (!is_ended && is_enough && is_enough()) {
+      kill(pid, SIGTERM);
+      is_ended = true;
     }
   }
   if (!line.empty()) on_line(line);

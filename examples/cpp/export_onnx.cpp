@@ -1,5 +1,6 @@
 // Exports a captured model to ONNX:  export_onnx MODEL.capture CHECKPOINT OUTPUT [PLAN.json]
-// `argosy capture --model DIR -o MODEL.capture` makes the capture.
+// `argosy capture --model DIR -o MODEL.capture` makes the capture. A checkpoint that has weights under other names than
+// the model needs a plan: `python -m argosy.capture.weight_plan --model DIR -o PLAN.json`.
 #include <argosy/exporter.h>
 
 #include <cstdio>

@@ -18,7 +18,8 @@ enum class Engine : uint8_t { kPlain, kGenai, kTransformersJs, kOptimum };
 struct OnnxExportOptions {
   /// NAME.onnx: one model, with its weights beside it; anything else: a folder with a model for each component.
   std::filesystem::path output;
-  /// How weights come from the checkpoint (docs/weight-plan-format.md). Empty: by their names.
+  /// How weights come from the checkpoint (docs/weight-plan-format.md). Empty: by their names, which does for
+  /// checkpoints that call them as the model does; tied ones may be there once.
   std::filesystem::path weight_plan;
   Engine engine = Engine::kPlain;  // of a folder
   int opset = 22;

@@ -14,7 +14,7 @@
 ///
 ///     auto capture = argosy::Capture::open("llama.capture");
 ///     auto checkpoint = argosy::Checkpoint::open("llama/");
-///     auto bundle = argosy::OnnxExporter().run(*capture, *checkpoint, {.output = "out"});
+///     auto bundle = argosy::OnnxExporter().run(*capture, *checkpoint, {.output = "out", .weight_plan = "plan.json"});
 ///
 /// What fails is a value with a message and a hint (argosy::to_text). Handles are cheap to copy.
 namespace argosy {

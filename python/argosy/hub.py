@@ -21,7 +21,8 @@ from typing import Any
 from .errors import ExportError
 
 #: Small files that a model has beside its weights: settings, tokenizer, processor, templates.
-_SMALL = ("*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt", "additional_chat_templates/*.jinja")
+_SMALL = ("*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt", "additional_chat_templates/*.jinja",
+          "*_Pooling/config.json", "*_Dense/config.json")  # fmt: skip
 #: What of a configuration-only download is kept: nothing else can change a capture.
 _CONFIGURATION = ("config.json", "generation_config.json")
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.msgpack", "*.h5")

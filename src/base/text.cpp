@@ -79,6 +79,14 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return fmt::format("{}", fmt::join(parts, separator));
 }
 
+std::string first_names(const std::vector<std::string>& names, size_t shown) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < names.size() && i < shown; ++i) parts.push_back(quoted(names[i]));
+  std::string text = join(parts, ", ");
+  if (names.size() > shown) text += format(" and {} more", names.size() - shown);
+  return text;
+}
+
 std::string format_double(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";

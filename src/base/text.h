@@ -33,6 +33,8 @@ inline std::string quoted(std::string& text, size_t max_length = 120) {
 bool is_utf8(std::string_view text);
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
+/// The first names of a list, quoted: "a", "b" and 3 more.
+std::string first_names(const std::vector<std::string>& names, size_t shown);
 
 /// The shortest decimal text that reads back to the same double. Always has a '.', an exponent, or is inf/-inf/nan.
 std::string format_double(double value);

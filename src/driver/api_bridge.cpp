@@ -68,6 +68,7 @@ Result<ExportedBundle> run(const OpenCapture& capture, const OpenCheckpoint& che
   ARGOSY_TRY(std::unique_ptr<Export> prepared, prepare_onnx(input, destination, onnx_options(options), diagnostics));
   ExportedBundle bundle{options.output, {}, prepared->total_bytes(), prepared->fixed_dims()};
   for (const ExportFile& file : prepared->files()) bundle.files.push_back(file.file);
+  for (const std::string& note : diagnostics.notes) bundle.warnings.push_back(note);
   ExportWriteOptions write;
   write.scratch_bytes = options.scratch_bytes;
   write.threads = options.threads;

@@ -4,11 +4,12 @@
 
 namespace argosy {
 
-Status attach_weights(Program& program, const std::filesystem::path& checkpoint, const std::filesystem::path& plan) {
+Status attach_weights(Program& program, const std::filesystem::path& checkpoint, const std::filesystem::path& plan,
+                      Diagnostics& diagnostics) {
   ARGOSY_TRY(Checkpoint tensors, Checkpoint::open(checkpoint));
-  if (plan.empty()) return attach(program, tensors);
+  if (plan.empty()) return attach(program, tensors, &diagnostics);
   ARGOSY_TRY(WeightPlan recipes, WeightPlan::read(plan));
-  return attach(program, recipes, tensors);
+  return attach(program, recipes, tensors, &diagnostics);
 }
 
 }  // namespace argosy

@@ -8,6 +8,8 @@
 namespace argosy {
 
 /// Gives a program the weights of a checkpoint, by the plan in a file or, if that path is empty, by their names.
-Status attach_weights(Program& program, const std::filesystem::path& checkpoint, const std::filesystem::path& plan);
+/// `diagnostics` gets what is right and still worth a word.
+Status attach_weights(Program& program, const std::filesystem::path& checkpoint, const std::filesystem::path& plan,
+                      Diagnostics& diagnostics);
 
 }  // namespace argosy

@@ -9,24 +9,32 @@
 
 namespace argosy {
 
+struct ExportHooks;
+
 struct OnnxOptions {
   onnx::LoweringOptions lowering;
   onnx::WeightsMode weights = onnx::WeightsMode::kCopy;
   std::string engine = "plain";            // a name of engines/engine.h: what the folder is for
   bool missing_weights_as_inputs = false;  // those whose bytes are not known; else they are an error
+  const ExportHooks* hooks = nullptr;      // of tests (export_hooks.h)
 };
 
 struct ExecutorchOptions {
   executorch::LoweringOptions lowering;
   executorch::TaskOptions task;  // an empty name: components become methods as they are
   executorch::DataPlace data = executorch::DataPlace::kInside;
-  std::string shape;  // sizes of dims, "batch=1,sequence=1..2048"; a number alone fixes one
+  std::string shape;                   // sizes of dims, "batch=1,sequence=1..2048"; a number alone fixes one
+  const ExportHooks* hooks = nullptr;  // of tests (export_hooks.h)
 };
 
 /// What backends can be asked for; each takes what concerns it.
 struct BackendOptions {
   OnnxOptions onnx;
   ExecutorchOptions executorch;
+
+  /// Of tests (export_hooks.h); must outlive the exports.
+  void set_hooks(const ExportHooks* hooks) { pt2_hooks = onnx.hooks = executorch.hooks = hooks; }
+  const ExportHooks* pt2_hooks = nullptr;
 };
 
 }  // namespace argosy

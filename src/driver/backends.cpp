@@ -1,5 +1,6 @@
 #include "driver/backends.h"
 
+#include "backends/executorch/quantize.h"
 #include "base/text.h"
 #include "driver/configured_dtype.h"
 #include "driver/export_executorch.h"
@@ -10,8 +11,8 @@ namespace argosy {
 namespace {
 
 Result<std::unique_ptr<Export>> export_pt2(const ExportInput& input, const ExportDestination& destination,
-                                           const BackendOptions&, Diagnostics& diagnostics) {
-  return prepare_pt2(input, destination, diagnostics);
+                                           const BackendOptions& options, Diagnostics& diagnostics) {
+  return prepare_pt2(input, destination, options.pt2_hooks, diagnostics);
 }
 
 Result<std::unique_ptr<Export>> export_onnx(const ExportInput& input, const ExportDestination& destination,
@@ -31,12 +32,38 @@ std::vector<std::string> onnx_arguments(const BackendOptions& options) {
   if (options.onnx.lowering.opset != onnx::kDefaultOpset)
     arguments.push_back(format("--opset={}", options.onnx.lowering.opset));
   if (!options.onnx.lowering.optimize) arguments.emplace_back("--optimize=off");
+  if (options.onnx.weights == onnx::WeightsMode::kLink) arguments.emplace_back("--weights=link");
+  if (options.onnx.weights == onnx::WeightsMode::kEmbed) arguments.emplace_back("--weights=embed");
   return arguments;
+}
+
+void add_linear(std::vector<std::string>& arguments, std::string_view flag, const executorch::LinearQuantization& how) {
+  if (how.encoding == executorch::LinearEncoding::kFloat) return;
+  arguments.push_back(format("{}={}", flag, executorch::name_of(how.encoding)));
+  if (how.group_size >= 0) arguments.push_back(format("{}-group-size={}", flag, how.group_size));
 }
 
 std::vector<std::string> executorch_arguments(const BackendOptions& options) {
   std::vector<std::string> arguments;
-  if (options.executorch.lowering.recipe != executorch::Recipe::kXnnpack) arguments.emplace_back("--recipe=portable");
+  const ExecutorchOptions& given = options.executorch;
+  const executorch::TaskOptions& task = given.task;
+  if (given.lowering.recipe != executorch::Recipe::kXnnpack) arguments.emplace_back("--recipe=portable");
+  if (!task.task.empty()) arguments.push_back(format("--task={}", task.task));
+  if (task.max_seq_len != 0) arguments.push_back(format("--max-seq-len={}", task.max_seq_len));
+  if (!task.custom_sdpa) arguments.emplace_back("--no-custom-sdpa");
+  if (!task.custom_kv_cache) arguments.emplace_back("--no-custom-kv-cache");
+  if (task.all_logits) arguments.emplace_back("--all-logits");
+  if (!task.dynamic_shapes) arguments.emplace_back("--disable-dynamic-shapes");
+  add_linear(arguments, "--qlinear", given.lowering.linear);
+  add_linear(arguments, "--qlinear-encoder", given.lowering.encoder_linear);
+  const executorch::EmbeddingQuantization& embedding = given.lowering.embedding;
+  if (embedding.encoding != executorch::EmbeddingEncoding::kFloat) {
+    arguments.emplace_back(embedding.encoding == executorch::EmbeddingEncoding::k8w ? "--qembedding=8w"
+                                                                                    : "--qembedding=4w");
+    if (embedding.group_size != 0) arguments.push_back(format("--qembedding-group-size={}", embedding.group_size));
+  }
+  if (given.data == executorch::DataPlace::kBeside) arguments.emplace_back("--ptd");
+  if (!given.shape.empty()) arguments.push_back(format("--shape={}", given.shape));
   return arguments;
 }
 

@@ -20,8 +20,8 @@ struct Backend {
   std::string_view dtype_for_bfloat16;
   Result<std::unique_ptr<Export>> (*prepare)(const ExportInput& input, const ExportDestination& destination,
                                              const BackendOptions& options, Diagnostics& diagnostics);
-  /// What of the options changes the graphs and is not as usual, as arguments of a command line. A passed check is
-  /// remembered for them.
+  /// Everything among the options that shapes the files and is not as usual, as arguments of a command line: the check
+  /// exports its twin with them, and a passed one is remembered for them.
   std::vector<std::string> (*graph_arguments)(const BackendOptions& options);
   /// Whether sizes that users ask for are bounds of the lowering (ExecutorchOptions::shape), not of the capture.
   bool bounds_dims = false;

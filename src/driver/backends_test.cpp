@@ -14,13 +14,47 @@ TEST(Backends, are_found_by_name) {
 
 TEST(Backends, options_that_change_graphs_have_texts_of_their_own) {
   const Backend& onnx = *find_backend("onnx");
-  BackendOptions usual, other_opset, unoptimised, linked;
+  BackendOptions usual, other_opset, unoptimised, linked, embedded;
   other_opset.onnx.lowering.opset = 18;
   unoptimised.onnx.lowering.optimize = false;
   linked.onnx.weights = onnx::WeightsMode::kLink;
   EXPECT_NE(onnx.graph_arguments(usual), onnx.graph_arguments(other_opset));
   EXPECT_NE(onnx.graph_arguments(usual), onnx.graph_arguments(unoptimised));
-  EXPECT_EQ(onnx.graph_arguments(usual), onnx.graph_arguments(linked));
+  embedded.onnx.weights = onnx::WeightsMode::kEmbed;
+  EXPECT_NE(onnx.graph_arguments(usual), onnx.graph_arguments(linked));
+  EXPECT_NE(onnx.graph_arguments(embedded), onnx.graph_arguments(linked));
+}
+
+TEST(Backends, every_option_of_a_program_is_an_argument) {
+  const Backend& executorch = *find_backend("executorch");
+  BackendOptions given;
+  EXPECT_TRUE(executorch.graph_arguments(given).empty());
+  ExecutorchOptions& options = given.executorch;
+  options.lowering.recipe = executorch::Recipe::kPortable;
+  options.lowering.linear = {executorch::LinearEncoding::k8da4w, 64};
+  options.lowering.encoder_linear = {executorch::LinearEncoding::k8w, -1};
+  options.lowering.embedding = {executorch::EmbeddingEncoding::k4w, 32};
+  options.task.task = "text-generation";
+  options.task.max_seq_len = 128;
+  options.task.custom_sdpa = options.task.custom_kv_cache = options.task.dynamic_shapes = false;
+  options.task.all_logits = true;
+  options.data = executorch::DataPlace::kBeside;
+  options.shape = "sequence=1..64";
+  std::vector<std::string> wanted = {"--recipe=portable",
+                                     "--task=text-generation",
+                                     "--max-seq-len=128",
+                                     "--no-custom-sdpa",
+                                     "--no-custom-kv-cache",
+                                     "--all-logits",
+                                     "--disable-dynamic-shapes",
+                                     "--qlinear=8da4w",
+                                     "--qlinear-group-size=64",
+                                     "--qlinear-encoder=8w",
+                                     "--qembedding=4w",
+                                     "--qembedding-group-size=32",
+                                     "--ptd",
+                                     "--shape=sequence=1..64"};
+  EXPECT_EQ(executorch.graph_arguments(given), wanted);
 }
 
 TEST(Backends, bfloat16_becomes_what_the_engine_runs) {

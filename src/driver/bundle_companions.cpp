@@ -5,7 +5,9 @@
 #include "argosy/version.h"
 #include "base/text.h"
 #include "engines/card.h"
+#include "engines/companions.h"
 #include "io/file.h"
+#include "io/inside_folder.h"
 #include "io/output.h"
 
 namespace argosy {
@@ -14,12 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxCompanion = uint64_t{256} << 20;
-
-std::string check_text(const ExportCheck& check) {
-  if (check.kind == "twin") return "a small model of the same architecture, compared with PyTorch";
-  if (check.kind == "full") return "this model, compared with PyTorch";
-  return format("none ({})", check.why);
-}
 
 }  // namespace
 
@@ -35,6 +31,10 @@ Result<BundleCompanions> list_companions(const engines::SourceModel& model, cons
     companions.copied.push_back(file);
     companions.files.push_back({file, {}, bytes});
   }
+  for (const std::string& file : engines::left_out_companions(model)) {
+    companions.notes.push_back(
+        format("{} is left out: it is a link that leads out of the model's folder; put the file itself there", file));
+  }
   return companions;
 }
 
@@ -43,11 +43,12 @@ Status write_companions(const fs::path& folder, const engines::SourceModel& mode
                         const std::vector<std::string>& notes, const std::string& manifest) {
   for (const engines::TextFile& file : plan.files) ARGOSY_TRY_STATUS(write_bundle_text(folder / file.name, file.text));
   for (const std::string& file : companions.copied) {
+    ARGOSY_TRY_STATUS(check_inside_folder(model.folder / file, model.folder));
     // Read as text of any content: these files are small.
     ARGOSY_TRY(std::string text, read_text_file(model.folder / file, kMaxCompanion));
     ARGOSY_TRY_STATUS(write_bundle_text(folder / file, text));
   }
-  engines::CardFacts facts{std::string(version()), check_text(check), notes};
+  engines::CardFacts facts{std::string(version()), check.text(), notes};
   ARGOSY_TRY(std::string card, engines::model_card(model, engine, plan, facts));
   ARGOSY_TRY_STATUS(write_bundle_text(folder / engines::kCardFile, card));
   return write_bundle_text(folder / kBundleManifest, manifest);

@@ -14,8 +14,10 @@ namespace argosy {
 struct BundleCompanions {
   std::vector<ExportFile> files;
   std::vector<std::string> copied;  // of the model's folder
+  std::vector<std::string> notes;   // what is left out and why, a line each
 };
 
+/// Files that are links out of the model's folder are left out, with a note.
 Result<BundleCompanions> list_companions(const engines::SourceModel& model, const engines::BundlePlan& plan);
 
 /// Writes them, the model card and the manifest. `notes` are for the card, a line each.

@@ -9,6 +9,7 @@
 #include "frontends/capture/capture.h"
 #include "frontends/capture/weight_plan.h"
 #include "io/file.h"
+#include "io/inside_folder.h"
 #include "io/json.h"
 #include "tensor/sha256.h"
 
@@ -20,8 +21,8 @@ namespace fs = std::filesystem;
 constexpr uint64_t kMaxConfiguration = uint64_t{16} << 20;
 constexpr uint64_t kMaxCode = uint64_t{64} << 20;
 // One more whenever captures that were made before are no longer to be used, though they can be read.
-// 2: states of layers that the twin lacks were of fixed size.
-constexpr int64_t kCaptureRevision = 3;
+// 2: states of layers that the twin lacks were of fixed size. 4: tied weights were one. 5: guards were dropped.
+constexpr int64_t kCaptureRevision = 5;
 
 // Where the model came from, and what wrote its configuration down. No model's code looks at them.
 constexpr std::array<std::string_view, 3> kIgnored = {"_name_or_path", "_commit_hash", "transformers_version"};
@@ -98,6 +99,7 @@ Result<std::string> hash_of_code(const fs::path& folder) {
   std::ranges::sort(files);
   Sha256 hash;
   for (const fs::path& path : files) {
+    ARGOSY_TRY_STATUS(check_inside_folder(path, folder));
     ARGOSY_TRY(std::string text, read_text_file(path, kMaxCode));
     std::string head = format("{}\n{}\n", path.filename().string(), text.size());
     hash.add(std::as_bytes(std::span(head)));

@@ -1,10 +1,11 @@
 #include "driver/check_report.h"
 
+#include <source_hash.h>  // generated
+
 #include <algorithm>
 #include <limits>
 #include <span>
 
-#include "argosy/version.h"
 #include "base/text.h"
 #include "driver/capture_cache.h"
 #include "io/file.h"
@@ -46,7 +47,8 @@ Result<CheckReport> CheckReport::read(const std::filesystem::path& path) {
   std::optional<bool> ok = root.find("ok").as_bool();
   JsonView rows = root.find("rows");
   if (!ok || !rows.is_array()) return fail(ErrorCode::kCorruptFile, format("{} lacks ok or rows", name));
-  CheckReport report{*ok, text_of(root, "engine"), text_of(root, "model_class"), rows.size(), 0, {}, ""};
+  CheckReport report{*ok, text_of(root, "engine"), text_of(root, "model_class"), rows.size(), 0, {},
+                     "",  text_of(root, "summary")};
   for (JsonView row : rows.items()) {
     JsonView largest = row.find("abs");
     if (largest.is_valid() && !largest.is_null()) {
@@ -61,7 +63,7 @@ Result<CheckReport> CheckReport::read(const std::filesystem::path& path) {
 Result<std::string> twin_check_key(const std::filesystem::path& capture, std::string_view backend,
                                    std::string_view options) {
   ARGOSY_TRY(std::string hash, hash_of_file(capture));
-  std::string text = format("{} {}\n{}\n{}\n{}\n{}", kFormat, kVersion, version(), backend, options, hash);
+  std::string text = format("{} {}\n{}\n{}\n{}\n{}", kFormat, kVersion, kSourceHash, backend, options, hash);
   return sha256_hex(std::as_bytes(std::span(text)));
 }
 

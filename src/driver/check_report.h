@@ -17,12 +17,13 @@ struct CheckReport {
   double largest = 0;              // difference over all calls, absolute; infinite where one could not be compared
   std::vector<std::string> wrong;  // a line for each call that is wrong
   std::string engine_missing;      // why a bundle was not run in its engine; empty: it was, or none was asked for
+  std::string summary;             // what was compared and what came of it, in plain words
 
   static Result<CheckReport> read(const std::filesystem::path& path);
 };
 
 /// Under which a passed check on a twin is remembered: a hash of the capture's bytes, the backend, the options of the
-/// backend that change what it writes, and the version of this library.
+/// backend that change what it writes, and the sources of this library and of the check.
 Result<std::string> twin_check_key(const std::filesystem::path& capture, std::string_view backend,
                                    std::string_view options);
 

@@ -13,6 +13,7 @@
 #include "driver/progress.h"
 #include "frontends/capture/weight_plan.h"
 #include "io/checkpoint.h"
+#include "io/json.h"
 #include "ir/program.h"
 
 namespace argosy {
@@ -25,7 +26,8 @@ struct ExportInput {
 };
 
 /// The capture's program, given its weights, not verified. Weights that the plan lacks are an error that names them.
-/// `diagnostics` gets every problem where there are several.
+/// `diagnostics` gets every problem where there are several, and as notes what is left out: tensors of the checkpoint
+/// that nothing uses, modules that the folder puts behind the model.
 Result<Program> read_export_program(const ExportInput& input, Diagnostics& diagnostics);
 
 struct ExportWriteOptions {
@@ -61,22 +63,34 @@ class Export {
   uint64_t total_bytes() const;
   /// What callers may expect to vary but the capture fixed, a line each.
   const std::vector<std::string>& fixed_dims() const { return fixed_dims_; }
+  /// The sizes for which graphs are right, where they are not so for all, a line each.
+  const std::vector<std::string>& limits() const { return limits_; }
   /// What else users want to know of it, a line each.
   virtual std::vector<std::string> summary() const { return {}; }
-  /// Streams all files. They appear together, complete, or not at all; an earlier export is replaced.
+  /// Streams all files. They appear together, complete, or not at all; an earlier export is replaced, unless users have
+  /// put something there since: then it stays as it is.
   Status write(const ExportWriteOptions& options) const;
 
  protected:
-  explicit Export(ExportDestination destination) : destination_(std::move(destination)) {}
+  /// `capture` is capture.json. The checkpoint must outlive it.
+  Export(ExportDestination destination, const Checkpoint* checkpoint, JsonView capture);
   void note_fixed_dims(const Program& program);
   /// Writes the files, under their names, into an empty folder. `progress` may be called with growing numbers of bytes.
   virtual Status write_into(const std::filesystem::path& folder, const ExportWriteOptions& options,
                             const std::function<void(uint64_t done)>& progress) const = 0;
 
+  /// Whether a file of an export to one file may be written where it goes.
+  Status check_file(const std::string& file) const;
+
   ExportDestination destination_;
   std::string model_class_;
   std::vector<ExportFile> files_;
-  std::vector<std::string> fixed_dims_;
+  std::vector<std::string> fixed_dims_, limits_;
+
+ private:
+  void warn_of_non_finite(const ExportWriteOptions& options) const;
+
+  const Checkpoint* checkpoint_;
 };
 
 }  // namespace argosy

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "io/folder_contents.h"
 
 namespace argosy {
 
@@ -13,16 +15,29 @@ namespace argosy {
 struct ExportDestination {
   std::filesystem::path path;
   bool is_folder = false;
+  /// What was there when the export began: of a folder everything, of a file it and those beside it that are called
+  /// like it. Absent: not looked at, or nothing.
+  std::optional<FolderContents> found = std::nullopt;
+  /// Of a file: a run was killed while it replaced it, so that data beside it may be there without it.
+  bool was_interrupted = false;
 };
 
 /// A name that ends in the backend's suffix (".pt2") is one file, any other a folder. Without a name: the folder
 /// "<model>-pt2" in the current one. `model` is what the user called it: a folder, ORG/NAME or a repository in the
-/// Hub's cache.
+/// Hub's cache. Looks at what is there by now.
 ExportDestination export_destination(const std::string& output, const std::filesystem::path& model,
                                      std::string_view suffix);
 
 /// Fails unless the destination is new, empty, or an earlier export that may be replaced: a file with our manifest in
-/// it, a folder of nothing but such files and those that the folder's own manifest lists.
+/// it, a folder of nothing but such files and those that the folder's own manifest lists. All else is the user's, empty
+/// files and empty folders too, and so is what appeared or changed since the export began.
 Status check_replaceable(const ExportDestination& destination);
+
+/// The same of a folder that is, for the moment, elsewhere.
+Status check_replaceable(const ExportDestination& destination, const std::filesystem::path& where);
+
+/// Fails unless a file that an export to one file would put beside it is new, or belongs to an earlier export of the
+/// same name.
+Status check_replaceable_beside(const ExportDestination& destination, const std::string& file);
 
 }  // namespace argosy

@@ -66,5 +66,59 @@ TEST(ExportDestination, rejects_what_is_not_ours) {
   refused({folder / "exports/notes.txt", true}, "is a file");
 }
 
+TEST(ExportDestination, leaves_empty_files_and_folders_to_their_owner) {
+  TestFolder folder;
+  auto refused = [&](std::string_view name, std::string_view part) {
+    expect_error(check_replaceable({folder / std::string(name), true}), ErrorCode::kInvalidInput, part);
+  };
+  for (const char* name : {"file", "folder", "nested"}) {
+    std::string base = name;
+    folder.write(base + "/onnx/decode.onnx", "any");
+    folder.write(base + "/bundle.json", R"({"format": "argosy-onnx", "files": ["onnx/decode.onnx"]})");
+    EXPECT_TRUE(check_replaceable({folder / base, true}));
+  }
+  folder.write("file/empty.txt", "");
+  refused("file", "\"empty.txt\"");
+  std::filesystem::create_directory(folder / "folder/mine");
+  refused("folder", "\"mine\"");
+  std::filesystem::create_directory(folder / "nested/onnx/mine");
+  refused("nested", "\"onnx/mine\"");
+}
+
+TEST(ExportDestination, rejects_what_appears_or_changes_while_an_export_is_made) {
+  TestFolder folder;
+  folder.write("bundle/README.md", "ours");
+  folder.write("bundle/bundle.json", R"({"format": "argosy-onnx", "files": ["README.md", "later.txt"]})");
+  ExportDestination destination = export_destination((folder / "bundle").string(), "m", ".onnx");
+  EXPECT_TRUE(check_replaceable(destination));
+  folder.write("bundle/README.md", "the user's words");
+  expect_error(check_replaceable(destination), ErrorCode::kInvalidInput, "\"README.md\", which changed while");
+  destination = export_destination((folder / "bundle").string(), "m", ".onnx");
+  EXPECT_TRUE(check_replaceable(destination));
+  folder.write("bundle/later.txt", "");  // by a listed name, and still not there when the export began
+  expect_error(check_replaceable(destination), ErrorCode::kInvalidInput, "\"later.txt\", which changed while");
+  // Another export, made meanwhile, comes whole.
+  std::filesystem::rename(folder / "bundle", folder / "away");
+  folder.write("bundle/README.md", "theirs");
+  folder.write("bundle/bundle.json", R"({"format": "argosy-onnx", "files": ["README.md"]})");
+  EXPECT_TRUE(check_replaceable(destination));
+}
+
+TEST(ExportDestination, data_beside_a_file_belongs_to_an_export_of_that_name_alone) {
+  TestFolder folder;
+  ExportDestination destination = export_destination((folder / "m.pt2").string(), "m", ".pt2");
+  EXPECT_TRUE(check_replaceable_beside(destination, "m.data"));
+  folder.write("m.data", "mine");
+  expect_error(check_replaceable_beside(destination, "m.data"), ErrorCode::kInvalidInput, "belongs to no export");
+  folder.write("m.pt2", archive("m/extra/argosy.json"));
+  destination = export_destination((folder / "m.pt2").string(), "m", ".pt2");
+  EXPECT_TRUE(check_replaceable_beside(destination, "m.data"));
+  EXPECT_TRUE(check_replaceable(destination));
+  folder.write("m.data", "more of mine");
+  expect_error(check_replaceable_beside(destination, "m.data"), ErrorCode::kInvalidInput, "changed while");
+  folder.write("m.pt2", archive("m/extra/argosy.json") + " ");
+  EXPECT_FALSE(check_replaceable(destination));
+}
+
 }  // namespace
 }  // namespace argosy

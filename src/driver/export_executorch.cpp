@@ -1,6 +1,8 @@
 #include "driver/export_executorch.h"
 
 #include <algorithm>
+#include <map>
+#include <sstream>
 
 #include "backends/executorch/writer.h"
 #include "base/text.h"
@@ -8,6 +10,7 @@
 #include "driver/lower_executorch.h"
 #include "engines/card.h"
 #include "engines/engine.h"
+#include "engines/executorch/usage.h"
 
 namespace argosy {
 namespace {
@@ -19,9 +22,8 @@ constexpr std::string_view kEngine = "executorch";
 
 class ExecutorchExport final : public Export {
  public:
-  ExecutorchExport(ExportDestination destination, JsonDocument capture)
-      : Export(std::move(destination)), manifest_(std::move(capture)) {
-    model_class_ = manifest_.root().find("model_class").as_string().value_or("");
+  ExecutorchExport(ExportDestination destination, const Checkpoint* checkpoint, JsonDocument capture)
+      : Export(std::move(destination), checkpoint, capture.root()), manifest_(std::move(capture)) {
     program_file_ = destination_.is_folder ? "model.pte" : destination_.path.filename().string();
   }
 
@@ -34,6 +36,7 @@ class ExecutorchExport final : public Export {
     }
     ARGOSY_TRY(document_, lower_to_executorch(std::move(program), options, model_facts(*source_), diagnostics));
     for (const std::string& note : plan_.notes) diagnostics.notes.push_back(note);
+    for (const std::string& note : companions_.notes) diagnostics.notes.push_back(note);
     place_ = options.data;
     ARGOSY_TRY(executorch::Layout layout, lay_out({}));
     std::vector<std::string> methods;
@@ -42,13 +45,14 @@ class ExecutorchExport final : public Export {
     }
     files_.push_back({program_file_, std::move(methods), layout.program_bytes()});
     if (layout.data_bytes() != 0) files_.push_back({data_file(), {}, layout.data_bytes()});
+    plan_.usage = engines::executorch_usage(facts(layout.data_bytes() != 0));
     files_.insert(files_.end(), companions_.files.begin(), companions_.files.end());
     return {};
   }
 
   /// What each method takes and who computes it.
   std::vector<std::string> summary() const override {
-    std::vector<std::string> lines;
+    std::vector<std::string> lines = quantized_lines();
     for (const executorch::Method& method : document_.methods) {
       if (method.instructions.empty()) continue;
       uint64_t delegated = 0;
@@ -81,11 +85,32 @@ class ExecutorchExport final : public Export {
     about.engine = kEngine;
     for (const ExportFile& file : files_) about.files.push_back(file.file);
     about.files.emplace_back(engines::kCardFile);
-    return write_companions(folder, *source_, *engine_, plan_, companions_, options.check, {},
+    std::vector<std::string> notes = limits_;
+    for (std::string& line : quantized_lines()) notes.push_back(std::move(line));
+    return write_companions(folder, *source_, *engine_, plan_, companions_, options.check, notes,
                             export_manifest(manifest_.root(), about));
   }
 
  private:
+  /// Of the program, for the model card.
+  engines::ProgramFacts facts(bool has_data_file) const {
+    engines::ProgramFacts facts;
+    facts.has_data_file = has_data_file;
+    facts.has_tokenizer = source_->has_file("tokenizer.json");
+    for (const executorch::Method& method : document_.methods) {
+      if (method.instructions.empty()) continue;
+      for (const executorch::KernelName& kernel : method.kernels) facts.kernels.push_back(kernel.name);
+      engines::ProgramMethod& described = facts.methods.emplace_back(method.name);
+      for (size_t i = 0; i < method.inputs.size(); ++i) {
+        const auto* tensor = std::get_if<executorch::Tensor>(&method.values[static_cast<size_t>(method.inputs[i])]);
+        if (tensor == nullptr) continue;
+        std::vector<int64_t> sizes(tensor->sizes.begin(), tensor->sizes.end());
+        described.inputs.push_back({method.input_names[i], tensor->dtype, std::move(sizes)});
+      }
+    }
+    return facts;
+  }
+
   std::string data_file() const { return fs::path(program_file_).replace_extension(".ptd").string(); }
 
   /// With what the program says of itself among its data.
@@ -103,6 +128,7 @@ class ExecutorchExport final : public Export {
     ManifestOptions about;
     about.format = kFormat;
     about.check = check;
+    about.quantized = quantized();
     for (const executorch::Method& method : document_.methods) {
       if (method.instructions.empty()) continue;
       ManifestGraph& graph = about.graphs.emplace_back(program_file_, method.component);
@@ -116,6 +142,28 @@ class ExecutorchExport final : public Export {
       }
     }
     return about;
+  }
+
+  std::vector<QuantizedWeight> quantized() const {
+    std::vector<QuantizedWeight> weights;
+    for (const std::string& line : document_.quantized) {
+      QuantizedWeight& each = weights.emplace_back();
+      std::istringstream(line) >> each.weight >> each.use >> each.encoding >> each.group;
+    }
+    return weights;
+  }
+
+  /// "128 weights of linear layers in 8da4w, groups of 32": a line for each encoding.
+  std::vector<std::string> quantized_lines() const {
+    std::map<std::string, size_t> counts;
+    for (const QuantizedWeight& each : quantized()) {
+      std::string groups = each.group == 0 ? "a scale for each row" : format("a scale for {} values each", each.group);
+      ++counts[format("of {} layers stored as {}, {}", each.use, each.encoding, groups)];
+    }
+    std::vector<std::string> lines;
+    for (const auto& [what, count] : counts)
+      lines.push_back(format("{} {} {}", count, count == 1 ? "weight" : "weights", what));
+    return lines;
   }
 
   JsonDocument manifest_;  // of the capture
@@ -135,7 +183,7 @@ Result<std::unique_ptr<Export>> prepare_executorch(const ExportInput& input, con
   ARGOSY_TRY_STATUS(check_replaceable(destination));
   ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(input.capture));
   ARGOSY_TRY(Program program, read_export_program(input, diagnostics));
-  auto prepared = std::make_unique<ExecutorchExport>(destination, std::move(manifest));
+  auto prepared = std::make_unique<ExecutorchExport>(destination, input.checkpoint, std::move(manifest));
   ARGOSY_TRY_STATUS(prepared->build(std::move(program), options, input, diagnostics));
   return prepared;
 }

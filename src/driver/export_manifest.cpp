@@ -12,7 +12,8 @@ constexpr uint64_t kMaxManifest = uint64_t{64} << 20;
 constexpr int kManifestVersion = 1;
 
 // What of a component concerns its callers; the rest names entries of the capture.
-constexpr std::string_view kComponentKeys[] = {"name", "inputs", "outputs", "dims", "sums", "cache", "specialized"};
+constexpr std::string_view kComponentKeys[] = {"name", "inputs", "outputs",     "dims",
+                                               "sums", "cache",  "specialized", "guards"};
 
 void copy(JsonWriter& json, JsonView from, std::string_view key) {
   if (JsonView value = from.find(key); value.is_valid()) json.key(key).value(value);
@@ -51,7 +52,21 @@ void write_graphs(JsonWriter& json, const std::vector<ManifestGraph>& graphs) {
   json.end_array();
 }
 
+void write_quantized(JsonWriter& json, const std::vector<QuantizedWeight>& weights) {
+  json.key("quantized").begin_array();
+  for (const QuantizedWeight& each : weights) {
+    json.begin_object().key("weight").value(each.weight).key("use").value(each.use);
+    json.key("encoding").value(each.encoding).key("group").value(each.group).end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
+
+std::string ExportCheck::text() const {
+  if (kind == "twin" || kind == "full") return compared.empty() ? format("{} passed", kind) : compared;
+  return format("none ({})", why);
+}
 
 Result<JsonDocument> read_capture_manifest(const std::filesystem::path& capture) {
   ARGOSY_TRY(ZipReader zip, ZipReader::open(capture));
@@ -86,13 +101,10 @@ std::string export_manifest(JsonView capture, const ManifestOptions& options) {
     json.key("files");
     write_names(json, options.files);
   }
-  json.key("check")
-      .begin_object()
-      .key("kind")
-      .value(options.check.kind)
-      .key("why")
-      .value(options.check.why)
-      .end_object();
+  if (!options.quantized.empty()) write_quantized(json, options.quantized);
+  json.key("check").begin_object().key("kind").value(options.check.kind).key("why").value(options.check.why);
+  if (!options.check.compared.empty()) json.key("compared").value(options.check.compared);
+  json.end_object();
   json.end_object();
   return json.take();
 }

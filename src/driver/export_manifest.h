@@ -23,6 +23,18 @@ inline constexpr std::string_view kOnnxManifestKey = "argosy.manifest";
 struct ExportCheck {
   std::string kind = "none";  // twin, full, off (not asked for), none (could not be done)
   std::string why;            // of off and none
+  std::string compared;       // of twin and full: what ran and what came of it, in plain words
+
+  /// One line for people.
+  std::string text() const;
+};
+
+/// A weight that is stored in fewer bits than the checkpoint has it.
+struct QuantizedWeight {
+  std::string weight;    // its name in the model
+  std::string use;       // "linear" or "embedding": one weight may be both, in two encodings
+  std::string encoding;  // "8da4w"
+  int64_t group = 0;     // values that share a scale; 0: all of a row
 };
 
 /// capture.json of a capture.
@@ -45,6 +57,7 @@ struct ManifestOptions {
   std::string_view engine;  // that a folder is for
   std::vector<ManifestGraph> graphs;
   std::vector<std::string> files;  // of a folder
+  std::vector<QuantizedWeight> quantized;
 };
 
 /// What an export says of itself: versions, class and task of the model, its components with their dims and how they

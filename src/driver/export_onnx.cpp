@@ -1,6 +1,7 @@
 #include "driver/export_onnx.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -9,7 +10,9 @@
 #include "base/text.h"
 #include "driver/bundle_companions.h"
 #include "driver/bundle_graphs.h"
+#include "driver/export_hooks.h"
 #include "driver/lower_onnx.h"
+#include "driver/validate_export.h"
 #include "engines/card.h"
 #include "engines/engine.h"
 #include "engines/lint.h"
@@ -40,10 +43,8 @@ Status name_inputs(JsonView component, onnx::Model& model) {
 
 class OnnxExport final : public Export {
  public:
-  OnnxExport(ExportDestination destination, JsonDocument capture)
-      : Export(std::move(destination)), manifest_(std::move(capture)) {
-    model_class_ = manifest_.root().find("model_class").as_string().value_or("");
-  }
+  OnnxExport(ExportDestination destination, const Checkpoint* checkpoint, JsonDocument capture)
+      : Export(std::move(destination), checkpoint, capture.root()), manifest_(std::move(capture)) {}
 
   Status build(Program program, const OnnxOptions& options, const ExportInput& input, Diagnostics& diagnostics) {
     note_fixed_dims(program);
@@ -58,10 +59,14 @@ class OnnxExport final : public Export {
       if (found != components.end()) ARGOSY_TRY_STATUS(name_inputs(each, found->second));
     }
     ARGOSY_TRY(std::vector<onnx::NamedModel> graphs, bundle_graphs(components, plan_));
+    if (options.hooks != nullptr && options.hooks->on_onnx_graphs)
+      ARGOSY_TRY_STATUS(options.hooks->on_onnx_graphs(graphs));
     ARGOSY_TRY_STATUS(lay_out(std::move(graphs), options, *input.checkpoint));
     for (Part& part : parts_) describe(part, {});
+    ARGOSY_TRY_STATUS(list_files());
     for (const std::string& note : plan_.notes) diagnostics.notes.push_back(note);
-    return list_files();
+    for (const std::string& note : companions_.notes) diagnostics.notes.push_back(note);
+    return {};
   }
 
  protected:
@@ -81,7 +86,9 @@ class OnnxExport final : public Export {
       done += part.bundle.new_bytes();
     }
     if (destination_.is_folder) {
-      ARGOSY_TRY_STATUS(write_companions(folder, *source_, *engine_, plan_, companions_, options.check, twice_written(),
+      std::vector<std::string> notes = limits_;
+      std::ranges::copy(twice_written(), std::back_inserter(notes));
+      ARGOSY_TRY_STATUS(write_companions(folder, *source_, *engine_, plan_, companions_, options.check, notes,
                                          bundle_manifest(options.check)));
     }
     if (options.on_warning) {
@@ -103,13 +110,7 @@ class OnnxExport final : public Export {
       return {};
     }
     std::string file = destination_.path.filename().string();
-    if (program.components.size() != 1 || options.engine != "plain") {
-      return fail(ErrorCode::kInvalidInput,
-                  program.components.size() == 1
-                      ? format("{} is to be one model, but {} wants a folder", quoted(file), engine_->title)
-                      : format("{} is to be one model, but there are {}", quoted(file), program.components.size()),
-                  "give a name that does not end in .onnx, for a folder of models");
-    }
+    ARGOSY_TRY_STATUS(check_one_model(destination_, options, program.components.size()));
     plan_.graphs.push_back({file, program.components[0].name, {}, file + ".data"});
     return {};
   }
@@ -262,7 +263,7 @@ Result<std::unique_ptr<Export>> prepare_onnx(const ExportInput& input, const Exp
   ARGOSY_TRY_STATUS(check_replaceable(destination));
   ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(input.capture));
   ARGOSY_TRY(Program program, read_export_program(input, diagnostics));
-  auto prepared = std::make_unique<OnnxExport>(destination, std::move(manifest));
+  auto prepared = std::make_unique<OnnxExport>(destination, input.checkpoint, std::move(manifest));
   ARGOSY_TRY_STATUS(prepared->build(std::move(program), options, input, diagnostics));
   return prepared;
 }

@@ -31,10 +31,8 @@ Program single_component(const Program& program, size_t index) {
 
 class Pt2Export final : public Export {
  public:
-  Pt2Export(ExportDestination destination, JsonDocument capture)
-      : Export(std::move(destination)), manifest_(std::move(capture)) {
-    model_class_ = manifest_.root().find("model_class").as_string().value_or("");
-  }
+  Pt2Export(ExportDestination destination, const Checkpoint* checkpoint, JsonDocument capture)
+      : Export(std::move(destination), checkpoint, capture.root()), manifest_(std::move(capture)) {}
 
   Status lay_out(const Program& program) {
     note_fixed_dims(program);
@@ -92,15 +90,16 @@ class Pt2Export final : public Export {
 }  // namespace
 
 Result<std::unique_ptr<Export>> prepare_pt2(const ExportInput& input, const ExportDestination& destination,
-                                            Diagnostics& diagnostics) {
+                                            const ExportHooks* hooks, Diagnostics& diagnostics) {
   ARGOSY_TRY_STATUS(check_replaceable(destination));
   ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(input.capture));
-  auto prepared = std::make_unique<Pt2Export>(destination, std::move(manifest));
+  auto prepared = std::make_unique<Pt2Export>(destination, input.checkpoint, std::move(manifest));
   ARGOSY_TRY(Program program, read_export_program(input, diagnostics));
   PassContext context{diagnostics};
-  PipelineHooks hooks;
-  hooks.verify_each = true;
-  ARGOSY_TRY([[maybe_unused]] bool has_changed, verify_and_run(pt2_pipeline(), program, context, hooks));
+  PipelineHooks checks;
+  checks.verify_each = true;
+  ARGOSY_TRY([[maybe_unused]] bool has_changed,
+             verify_and_run(with_hooks(pt2_pipeline(), hooks), program, context, checks));
   ARGOSY_TRY_STATUS(prepared->lay_out(program));
   return prepared;
 }

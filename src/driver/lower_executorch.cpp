@@ -1,13 +1,17 @@
 #include "driver/lower_executorch.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
 
 #include "backends/executorch/constant_method.h"
 #include "backends/executorch/lowering.h"
+#include "backends/executorch/quantize.h"
 #include "backends/executorch/writer.h"
 #include "base/text.h"
+#include "driver/dim_limits.h"
+#include "driver/export_hooks.h"
 #include "driver/run_passes.h"
 #include "io/output.h"
 #include "io/pt2_format.h"
@@ -28,22 +32,16 @@ std::optional<int64_t> number(std::string_view text) {
   return value;
 }
 
-/// "batch=1,sequence=1..2048": a dim that has one size, and one that has many.
-Status read_shape(std::string_view shape, executorch::LoweringOptions& options) {
-  while (!shape.empty()) {
-    std::string_view item = shape.substr(0, shape.find(','));
-    shape.remove_prefix(std::min(shape.size(), item.size() + 1));
-    size_t equals = std::min(item.find('='), item.size());
-    std::string name(item.substr(0, equals));
-    std::string_view value = item.substr(std::min(equals + 1, item.size()));
-    size_t dots = value.find("..");
-    std::optional<int64_t> largest = number(dots == std::string_view::npos ? value : value.substr(dots + 2));
-    bool is_range = dots != std::string_view::npos && number(value.substr(0, dots));
-    if (!largest || name.empty() || (dots != std::string_view::npos && !is_range)) {
-      return fail(ErrorCode::kInvalidInput, format("{} is not a size of a dim", quoted(item)),
-                  "write batch=1,sequence=1..2048");
+/// A dim that has one size, and one that has many.
+Status read_shape(const Program& program, std::string_view shape, executorch::LoweringOptions& options) {
+  ARGOSY_TRY(auto limits, read_dim_limits(shape));
+  ARGOSY_TRY_STATUS(check_dim_limits(program, limits));
+  for (const auto& [name, limit] : limits) {
+    if (!limit.max) {
+      return fail(ErrorCode::kInvalidInput, format("--shape gives {} no largest size", name),
+                  "memory is reserved for it: write sequence=1..2048");
     }
-    (is_range ? options.largest : options.fixed)[name] = *largest;
+    (limit.is_fixed() ? options.fixed : options.largest)[name] = *limit.max;
   }
   return {};
 }
@@ -63,6 +61,18 @@ std::map<std::string, int64_t> traced_sizes(const Component& component) {
   return sizes;
 }
 
+bool mentions(SymExpr expression, SymExpr symbol) {
+  if (expression == symbol) return true;
+  return std::ranges::any_of(expression.operands(), [&](SymExpr operand) { return mentions(operand, symbol); });
+}
+
+/// Whether a guard of the trace says how large a dim may be. Nobody asked for that much: memory is for less.
+bool is_guarded(const Component& component, SymExpr symbol) {
+  return std::ranges::any_of(component.guards, [&](const Guard& guard) {
+    return guard.condition.is_valid() && mentions(guard.condition, symbol);
+  });
+}
+
 /// Bounds for dims of inputs that have none, and what they are called. What a trace is made with is no more than half
 /// of it: samples of sound are many more than tokens.
 std::map<std::string, int64_t> usual_bounds(const Program& program, const executorch::LoweringOptions& asked) {
@@ -74,21 +84,46 @@ std::map<std::string, int64_t> usual_bounds(const Program& program, const execut
       if (name == component.dim_names.end()) continue;
       if (asked.largest.contains(name->second) || asked.fixed.contains(name->second)) continue;
       SymRange range = component.symbols->range(symbol);
-      if (range.max != SymRange::kNoMax && range.max < int64_t{1} << 31) continue;
+      bool is_bounded = range.max != SymRange::kNoMax && range.max < int64_t{1} << 31;
+      if (is_bounded && !is_guarded(component, symbol)) continue;
       int64_t size = name->second.ends_with("batch") ? kUsualBatch : kUsualSize;
       auto hint = traced.find(std::string(symbol.symbol_name()));
       if (hint != traced.end()) size = std::max(size, std::min(2 * hint->second, kMostSize));
+      if (is_bounded) size = std::min(size, range.max);
       usual[name->second] = std::max({usual[name->second], size, range.min});
     }
   }
   return usual;
 }
 
+/// Sizes that the user asks for are sizes that the graphs are right for.
+Status check_asked(const Program& program, const executorch::LoweringOptions& asked) {
+  for (const Component& component : program.components) {
+    for (SymExpr symbol : component.symbols->symbols()) {
+      auto name = component.dim_names.find(std::string(symbol.symbol_name()));
+      if (name == component.dim_names.end() || !is_guarded(component, symbol)) continue;
+      int64_t most = component.symbols->range(symbol).max;
+      for (const auto* sizes : {&asked.largest, &asked.fixed}) {
+        auto size = sizes->find(name->second);
+        if (size == sizes->end() || size->second <= most) continue;
+        return fail(
+            ErrorCode::kInvalidInput,
+            format("{} is to be up to {}, but {} is right up to {} only: beyond, the model's code takes another "
+                   "way",
+                   name->second, size->second, component.name, most),
+            format("write --shape {}=1..{}, or a range that begins above {}", name->second, most, most));
+      }
+    }
+  }
+  return {};
+}
+
 /// The options with everything that they leave open decided.
 Result<executorch::LoweringOptions> complete_options(const Program& program, const ExecutorchOptions& options,
                                                      const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   executorch::LoweringOptions lowering = options.lowering;
-  ARGOSY_TRY_STATUS(read_shape(options.shape, lowering));
+  ARGOSY_TRY_STATUS(read_shape(program, options.shape, lowering));
+  ARGOSY_TRY_STATUS(check_asked(program, lowering));
   // Dims that a task binds itself: rows of a batch, and tokens.
   std::set<std::string_view> bound;
   if (!options.task.task.empty()) {
@@ -117,8 +152,9 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
                                      const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   ARGOSY_TRY(executorch::LoweringOptions lowering, complete_options(program, options, facts, diagnostics));
   PassContext context{diagnostics};
-  ARGOSY_TRY([[maybe_unused]] bool has_changed,
-             verify_and_run(executorch::executorch_pipeline(lowering), program, context, {}));
+  ARGOSY_TRY(
+      [[maybe_unused]] bool has_changed,
+      verify_and_run(with_hooks(executorch::executorch_pipeline(lowering), options.hooks), program, context, {}));
   ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
   Document document;
   executorch::DataTable data;
@@ -138,6 +174,9 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
       document.methods.push_back(executorch::constant_method(constant));
   }
   document.data = data.take();
+  document.quantized = executorch::quantized_weights(program);
+  if (options.hooks != nullptr && options.hooks->on_executorch)
+    ARGOSY_TRY_STATUS(options.hooks->on_executorch(document));
   return document;
 }
 
@@ -160,8 +199,8 @@ executorch::ModelFacts model_facts(const engines::SourceModel& model) {
   facts.bos_id = first("bos_token_id");
   facts.decoder_start_id = first("decoder_start_token_id");
   facts.vocab_size = model.text_number({"vocab_size"});
-  facts.max_positions = model.text_number(
-      {"max_position_embeddings", "n_positions", "max_target_positions", "max_seq_len", "seq_length"});
+  facts.max_positions = model.within_limits(model.text_number(
+      {"max_position_embeddings", "n_positions", "max_target_positions", "max_seq_len", "seq_length"}));
   facts.layers = model.text_number({"num_hidden_layers", "n_layer", "num_layers", "decoder_layers"});
   facts.kv_heads =
       model.text_number({"num_key_value_heads", "num_attention_heads", "n_head", "decoder_attention_heads"});

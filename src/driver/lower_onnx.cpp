@@ -2,6 +2,7 @@
 
 #include "backends/onnx/lowering.h"
 #include "base/text.h"
+#include "driver/export_hooks.h"
 #include "driver/run_passes.h"
 #include "driver/weights_as_inputs.h"
 
@@ -10,6 +11,8 @@ namespace {
 
 bool is_shape_only(const TensorSource& source) { return source.recipe().starts_with("shape_only("); }
 
+}  // namespace
+
 Status check_opset(const OnnxOptions& options) {
   int opset = options.lowering.opset;
   if (opset >= onnx::kMinOpset && opset <= onnx::kMaxOpset) return {};
@@ -17,14 +20,12 @@ Status check_opset(const OnnxOptions& options) {
               format("ask for one of {} to {}", onnx::kMinOpset, onnx::kMaxOpset));
 }
 
-}  // namespace
-
 Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxOptions& options,
                                                     Diagnostics& diagnostics) {
   ARGOSY_TRY_STATUS(check_opset(options));
   PassContext context{diagnostics};
   ARGOSY_TRY([[maybe_unused]] bool has_changed,
-             verify_and_run(onnx::onnx_pipeline(options.lowering), program, context, {}));
+             verify_and_run(with_hooks(onnx::onnx_pipeline(options.lowering), options.hooks), program, context, {}));
   ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
   std::vector<onnx::NamedModel> models;
   Status status;  // the first error; those of later components are in the diagnostics

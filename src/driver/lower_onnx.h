@@ -10,6 +10,9 @@
 
 namespace argosy {
 
+/// Whether the opset is one that is written.
+Status check_opset(const OnnxOptions& options);
+
 /// The components of a program that comes from anywhere as models in files "<component>.onnx". The program is verified
 /// first. Every op that cannot be translated is in `diagnostics`.
 Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxOptions& options,

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "io/checkpoint_index.h"
 #include "io/file.h"
+#include "io/inside_folder.h"
 #include "io/json.h"
 #include "io/names.h"
 #include "io/safetensors.h"
@@ -119,6 +120,25 @@ FoundModel find_in_cache(const ModelRequest& request, const std::string& name) {
   return found.missing.empty() ? found : lacks(found.missing);
 }
 
+Result<FoundModel> find_anywhere(const ModelRequest& request) {
+  std::string name = request.name.native();
+  bool is_folder = has_configuration(request.name);
+  if (is_folder && !request.revision.empty()) {
+    return fail(ErrorCode::kInvalidInput,
+                format("{} is a folder, which has no revision {}", quoted(name, 1000), quoted(request.revision)),
+                "leave --revision out, or name a model of the Hub by ORG/NAME");
+  }
+  if (is_folder) return FoundModel{request.name, "", ""};
+  if (has_folder(request.name / "snapshots")) return find_snapshot(request.name, request.revision);
+  if (has_folder(request.name)) {
+    return fail(ErrorCode::kNotFound, format("there is no config.json in {}", quoted(name, 1000)),
+                "give the folder of a transformers model");
+  }
+  if (is_hub_name(name)) return find_in_cache(request, name);
+  return fail(ErrorCode::kNotFound, format("there is no folder {}", quoted(name, 1000)),
+              "check the path, or name a model of the Hub by ORG/NAME");
+}
+
 }  // namespace
 
 bool is_hub_name(std::string_view name) {
@@ -138,22 +158,9 @@ bool is_hub_name(std::string_view name) {
 }
 
 Result<FoundModel> find_model(const ModelRequest& request) {
-  std::string name = request.name.native();
-  bool is_folder = has_configuration(request.name);
-  if (is_folder && !request.revision.empty()) {
-    return fail(ErrorCode::kInvalidInput,
-                format("{} is a folder, which has no revision {}", quoted(name, 1000), quoted(request.revision)),
-                "leave --revision out, or name a model of the Hub by ORG/NAME");
-  }
-  if (is_folder) return FoundModel{request.name, "", ""};
-  if (has_folder(request.name / "snapshots")) return find_snapshot(request.name, request.revision);
-  if (has_folder(request.name)) {
-    return fail(ErrorCode::kNotFound, format("there is no config.json in {}", quoted(name, 1000)),
-                "give the folder of a transformers model");
-  }
-  if (is_hub_name(name)) return find_in_cache(request, name);
-  return fail(ErrorCode::kNotFound, format("there is no folder {}", quoted(name, 1000)),
-              "check the path, or name a model of the Hub by ORG/NAME");
+  ARGOSY_TRY(FoundModel found, find_anywhere(request));
+  if (!found.folder.empty()) ARGOSY_TRY_STATUS(check_inside_folder(found.folder / "config.json", found.folder));
+  return found;
 }
 
 }  // namespace argosy

@@ -32,6 +32,7 @@ bool is_hub_name(std::string_view name);
 /// - of a repository in the Hub's cache the snapshot of the revision; without one that of refs/main, or the only one;
 /// - of ORG/NAME, where no such folder exists, the same in `hub_cache`, if everything asked for is there; what is not
 ///   is no error, since a download can bring it: `folder` is empty then.
+/// A config.json that is a link out of the folder is refused (io/inside_folder.h).
 /// A folder goes before a name that looks the same. Costs a few file accesses and the reading of an index.
 Result<FoundModel> find_model(const ModelRequest& request);
 

@@ -133,5 +133,21 @@ TEST(ModelFolder, rejects_references_that_lead_elsewhere) {
   }
 }
 
+TEST(ModelFolder, rejects_a_configuration_that_is_a_link_out_of_the_folder) {
+  TestFolder folder;
+  folder.write("elsewhere/config.json", "{}");
+  fs::create_directory(folder / "m");
+  fs::create_symlink("../elsewhere/config.json", folder / "m/config.json");
+  expect_error(find_model(request(folder / "m")), ErrorCode::kInvalidInput, "leads out of its folder");
+  // The folder itself may be a link, and the Hub's cache is made of links.
+  fs::create_directory_symlink(folder / "elsewhere", folder / "link");
+  EXPECT_EQ(folder_of(request(folder / "link")), folder / "link");
+  folder.write("models--o--n/blobs/abc", "{}");
+  folder.write("models--o--n/refs/main", "one");
+  fs::create_directories(folder / "models--o--n/snapshots/one");
+  fs::create_symlink("../../blobs/abc", folder / "models--o--n/snapshots/one/config.json");
+  EXPECT_EQ(folder_of(request("o/n", folder.path())), folder / "models--o--n/snapshots/one");
+}
+
 }  // namespace
 }  // namespace argosy

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "driver/run_passes.h"
 #include "io/file.h"
+#include "io/folder_contents.h"
 #include "io/json.h"
 #include "io/output.h"
 #include "ir/text.h"
@@ -65,6 +66,17 @@ Status read_replay_json(const std::filesystem::path& path, Reproducer& reproduce
   return {};
 }
 
+/// Whatever else is in the folder is the user's.
+Status check_is_reproducer(const std::filesystem::path& folder) {
+  ARGOSY_TRY(FolderContents contents, folder_contents(folder));
+  for (const auto& [name, entry] : contents.entries) {
+    if (name == "program.ir" || name == "replay.json" || name == "error.txt") continue;
+    return fail(ErrorCode::kIo, format("{} holds {}, which is not of a reproducer", folder.string(), quoted(name)),
+                "move it away, or choose another folder with --repro-dir");
+  }
+  return {};
+}
+
 }  // namespace
 
 Status write_reproducer(const std::filesystem::path& folder, const Program& before, std::span<const std::string> passes,
@@ -78,7 +90,7 @@ Status write_reproducer(const std::filesystem::path& folder, const Program& befo
   ARGOSY_TRY_STATUS(write_text_file(output.path() / "program.ir", print(before)));
   ARGOSY_TRY_STATUS(write_text_file(output.path() / "replay.json", replay_json(passes, verify_each)));
   ARGOSY_TRY_STATUS(write_text_file(output.path() / "error.txt", to_text(error)));
-  return output.commit();
+  return output.commit(check_is_reproducer);
 }
 
 Result<Reproducer> read_reproducer(const std::filesystem::path& folder) {

@@ -77,10 +77,16 @@ TEST_F(ReproducerTest, replaying_passes_once_the_error_is_gone) {
 
 TEST_F(ReproducerTest, an_older_reproducer_is_replaced) {
   ASSERT_TRUE(write(kBroken, {"verify"}));
-  overwrite("left_over", "x");
   ASSERT_TRUE(write(kBroken, {"compact-ids"}));
-  EXPECT_FALSE(std::filesystem::exists(folder() / "left_over"));
   EXPECT_EQ(read_reproducer(folder())->passes, std::vector<std::string>{"compact-ids"});
+}
+
+TEST_F(ReproducerTest, rejects_to_delete_what_a_user_put_beside_one) {
+  ASSERT_TRUE(write(kBroken, {"verify"}));
+  overwrite("notes.txt", "x");
+  EXPECT_FALSE(write(kBroken, {"compact-ids"}));
+  EXPECT_TRUE(std::filesystem::exists(folder() / "notes.txt"));
+  EXPECT_EQ(read_reproducer(folder())->passes, std::vector<std::string>{"verify"});
 }
 
 TEST_F(ReproducerTest, rejects_to_replace_any_other_folder) {

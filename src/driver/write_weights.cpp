@@ -1,7 +1,5 @@
 #include "driver/write_weights.h"
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "io/output.h"
 #include "io/safetensors_writer.h"
@@ -13,13 +11,8 @@ constexpr size_t kMaxNamed = 10;
 
 Status check_complete(const WeightPlan& plan) {
   if (plan.missing().empty()) return {};
-  std::vector<std::string> names(
-      plan.missing().begin(),
-      plan.missing().begin() + static_cast<ptrdiff_t>(std::min(kMaxNamed, plan.missing().size())));
-  size_t left = plan.missing().size() - names.size();
   return fail(ErrorCode::kNotFound,
-              format("the checkpoint has no tensor for {}{}", join(names, ", "),
-                     left > 0 ? format(" and {} more", left) : std::string()),
+              format("the checkpoint has no tensor for {}", first_names(plan.missing(), kMaxNamed)),
               format("give the checkpoint of a {}", plan.model_class()));
 }
 

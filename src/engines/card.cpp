@@ -1,6 +1,7 @@
 #include "engines/card.h"
 
 #include "base/text.h"
+#include "engines/sentence_modules.h"
 #include "io/file.h"
 
 namespace argosy::engines {
@@ -58,6 +59,7 @@ Result<std::string> model_card(const SourceModel& model, const Engine& engine, c
   if (!plan.usage.empty()) card += format("\n## Use\n\n{}", plan.usage);
   std::vector<std::string> notes = plan.notes;
   notes.insert(notes.end(), facts.notes.begin(), facts.notes.end());
+  if (std::string modules = left_out_modules(model.folder); !modules.empty()) notes.push_back(std::move(modules));
   if (!notes.empty()) card += "\n## Notes\n\n";
   for (const std::string& note : notes) card += format("- {}\n", note);
   return card;

@@ -36,15 +36,18 @@ bool is_named_like_a_companion(std::string_view file) {
   return file == "tokenizer.model" || file == "spiece.model" || file == "sentencepiece.bpe.model";
 }
 
-}  // namespace
-
-std::vector<std::string> companion_files(const SourceModel& model) {
+std::vector<std::string> companions_of(const std::vector<std::string>& files) {
   std::vector<std::string> found;
-  for (const std::string& file : model.files) {
+  for (const std::string& file : files) {
     bool is_listed = std::find(std::begin(kNames), std::end(kNames), file) != std::end(kNames);
     if (is_listed || is_named_like_a_companion(file)) found.push_back(file);
   }
   return found;
 }
+
+}  // namespace
+
+std::vector<std::string> companion_files(const SourceModel& model) { return companions_of(model.files); }
+std::vector<std::string> left_out_companions(const SourceModel& model) { return companions_of(model.left_out); }
 
 }  // namespace argosy::engines

@@ -9,12 +9,24 @@
 namespace argosy::engines {
 namespace {
 
+// What it opens a bundle's tokenizer with.
+constexpr std::string_view kGenaiFiles[] = {"tokenizer.json", "tokenizer_config.json"};
+
+// It generates.
+constexpr std::string_view kGenaiComponents[] = {"decode", "decoder"};
+
+constexpr EngineLimits kGenaiLimits = {.needed_files = kGenaiFiles, .components = kGenaiComponents};
+constexpr EngineLimits kTransformersjsLimits = {.takes_bfloat16 = false, .takes_linked_weights = false};
+constexpr EngineLimits kOptimumLimits = {.takes_bfloat16 = false};
+constexpr EngineLimits kPlainLimits = {.takes_one_file = true};
+
 constexpr Engine kEngines[] = {
-    {"genai", "ONNX Runtime GenAI", plan_genai, lint_genai_rules},
-    {"transformersjs", "transformers.js", plan_transformersjs, lint_transformersjs_rules, finish_transformersjs},
-    {"optimum", "Optimum ONNX", plan_optimum, lint_optimum_rules},
+    {"genai", "ONNX Runtime GenAI", plan_genai, lint_genai_rules, nullptr, "onnx", kGenaiLimits},
+    {"transformersjs", "transformers.js", plan_transformersjs, lint_transformersjs_rules, finish_transformersjs, "onnx",
+     kTransformersjsLimits},
+    {"optimum", "Optimum ONNX", plan_optimum, lint_optimum_rules, nullptr, "onnx", kOptimumLimits},
     {"executorch", "ExecuTorch", plan_executorch, lint_executorch_rules, nullptr, "executorch"},
-    {"plain", "any runtime of ONNX models", plan_plain, lint_plain_rules},
+    {"plain", "any runtime of ONNX models", plan_plain, lint_plain_rules, nullptr, "onnx", kPlainLimits},
 };
 
 }  // namespace

@@ -67,14 +67,7 @@ void FindingSink::add(std::string_view file, std::string what, std::string hint)
       {rule_->severity, std::string(rule_->name), on_one_line(file), on_one_line(what), on_one_line(hint)});
 }
 
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr size_t kShown = 3;
-  std::vector<std::string> shown;
-  for (size_t i = 0; i < names.size() && i < kShown; ++i) shown.push_back(quoted(names[i]));
-  std::string text = join(shown, ", ");
-  if (names.size() > kShown) text += format(" and {} more", names.size() - kShown);
-  return text;
-}
+std::string some_of(const std::vector<std::string>& names) { return first_names(names, 3); }
 
 Result<LintReport> lint(const fs::path& folder, std::string_view engine, const ProgramReader& reader) {
   if (!engine.empty() && find_engine(engine) == nullptr) {

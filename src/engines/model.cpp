@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "io/file.h"
+#include "io/inside_folder.h"
 
 namespace argosy::engines {
 namespace {
@@ -30,8 +31,18 @@ std::vector<Port> ports(JsonView list) {
       else
         port.dims.emplace_back(text_of(dim));
     }
+    for (JsonView size : item.find("sample").items()) port.sample.push_back(size.as_integer().value_or(0));
   }
   return ports;
+}
+
+/// How long texts may be: ranges of dims, and what the trace relied on.
+void read_limits(JsonView json, ComponentInterface& component) {
+  auto shorten = [&](std::optional<int64_t> length) {
+    if (length && *length > 0) component.longest_text = std::min(*length, component.longest_text.value_or(*length));
+  };
+  shorten(json.find("dims").find("total_sequence").find("max").as_integer());
+  for (JsonView guard : json.find("guards").items()) shorten(guard.find("longest").as_integer());
 }
 
 ComponentInterface component_interface(JsonView json) {
@@ -41,6 +52,7 @@ ComponentInterface component_interface(JsonView json) {
   component.outputs = ports(json.find("outputs"));
   for (JsonView state : json.find("cache").find("states").items())
     component.states.push_back({text_of(state.find("path")), text_of(state.find("output"))});
+  read_limits(json, component);
   return component;
 }
 
@@ -81,17 +93,22 @@ Status name_model(SourceModel& model) {
   return {};
 }
 
-Status list_files(SourceModel& model) {
+}  // namespace
+
+Status list_model_files(SourceModel& model) {
   std::error_code error;
   for (fs::directory_iterator entry(model.folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (std::error_code ignored; entry->is_regular_file(ignored)) model.files.push_back(entry->path().filename());
+    if (std::error_code ignored; !entry->is_regular_file(ignored)) continue;
+    std::string name = entry->path().filename();
+    Status inside = check_inside_folder(entry->path(), model.folder);
+    if (!inside && name.ends_with("config.json")) return inside;
+    (inside ? model.files : model.left_out).push_back(std::move(name));
   }
   if (error) return fail(system_error("list", model.folder, error.value()));
   std::sort(model.files.begin(), model.files.end());
+  std::sort(model.left_out.begin(), model.left_out.end());
   return {};
 }
-
-}  // namespace
 
 std::optional<int64_t> Port::size(int dim) const {
   auto index = dim < 0 ? dim + static_cast<int>(dims.size()) : dim;
@@ -108,6 +125,25 @@ const ComponentInterface* SourceModel::component(std::string_view wanted) const 
     if (each.name == wanted) return &each;
   }
   return nullptr;
+}
+
+std::optional<int64_t> SourceModel::within_limits(std::optional<int64_t> length) const {
+  for (const ComponentInterface& each : components) {
+    if (each.longest_text) length = std::min(*each.longest_text, length.value_or(*each.longest_text));
+  }
+  return length;
+}
+
+std::vector<std::string> limit_lines(JsonView manifest) {
+  std::vector<std::string> lines;
+  for (JsonView component : manifest.find("components").items()) {
+    for (JsonView guard : component.find("guards").items()) {
+      std::string where = text_of(guard.find("where"));
+      lines.push_back(format("{} is right where {}{}", text_of(component.find("name")),
+                             text_of(guard.find("condition")), where.empty() ? "" : format(" ({})", where)));
+    }
+  }
+  return lines;
 }
 
 bool SourceModel::has_file(std::string_view file) const { return std::binary_search(files.begin(), files.end(), file); }
@@ -151,7 +187,7 @@ Result<SourceModel> read_source_model(const fs::path& folder, JsonView manifest)
   model.model_class = text_of(manifest.find("model_class"));
   model.task = text_of(manifest.find("task"));
   for (JsonView each : manifest.find("components").items()) model.components.push_back(component_interface(each));
-  if (!folder.empty()) ARGOSY_TRY_STATUS(list_files(model));
+  if (!folder.empty()) ARGOSY_TRY_STATUS(list_model_files(model));
   // A capture knows the configuration that it is of; the model's own file may say more.
   if (model.has_file("config.json")) {
     ARGOSY_TRY(JsonDocument config, read_json(folder / "config.json"));

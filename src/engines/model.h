@@ -19,6 +19,7 @@ struct Port {
   std::string name;                                      // "past_key_values.0.key"
   std::string dtype;                                     // "f32"
   std::vector<std::variant<int64_t, std::string>> dims;  // a number, or a name; "" for one that nothing is known of
+  std::vector<int64_t> sample;                           // sizes of an input in a small call; empty if none is known
 
   /// The size of a dim that is a number; counted from the end if negative.
   std::optional<int64_t> size(int dim) const;
@@ -33,6 +34,8 @@ struct ComponentInterface {
   std::string name;
   std::vector<Port> inputs, outputs;
   std::vector<State> states;  // in the order of the inputs
+  /// How many tokens a text may have that grows call by call; beyond, the graph is not what the model computes.
+  std::optional<int64_t> longest_text;
 
   const Port* input(std::string_view name) const;   // null if there is none
   const Port* output(std::string_view name) const;  // null if there is none
@@ -47,7 +50,8 @@ struct SourceModel {
   std::vector<ComponentInterface> components;
   std::optional<JsonDocument> config;  // always there: config.json, else the capture's
   std::optional<JsonDocument> generation_config, tokenizer_config, processor_config;  // the files of these names
-  std::vector<std::string> files;  // of the folder, sorted; names only
+  std::vector<std::string> files;     // of the folder, sorted; names only
+  std::vector<std::string> left_out;  // files that are links out of the folder, sorted; not read and not copied
 
   const ComponentInterface* component(std::string_view name) const;  // null if there is none
   bool has_file(std::string_view file) const;
@@ -56,13 +60,23 @@ struct SourceModel {
   JsonView text_config() const;
   /// A number of the text decoder's configuration, by the first of these names that it has.
   std::optional<int64_t> text_number(std::initializer_list<std::string_view> names) const;
+  /// `length`, or less where a component is right for shorter texts only.
+  std::optional<int64_t> within_limits(std::optional<int64_t> length) const;
   /// The ids of a special token ("eos_token_id"): the generation configuration's, else the configuration's. May be
   /// none.
   std::vector<int64_t> token_ids(std::string_view key) const;
 };
 
+/// Lists a folder's files into `model`. A link that leads out of it (io/inside_folder.h) is left out; if it is a
+/// configuration, "*config.json", which decides what is written, it is an error.
+Status list_model_files(SourceModel& model);
+
 /// Reads what the engines look at. `manifest` is capture.json of the model's capture; `folder` may be empty, where only
 /// that is at hand.
 Result<SourceModel> read_source_model(const std::filesystem::path& folder, JsonView manifest);
+
+/// Where graphs are right, a line for each limit that the trace had: "decode is right where total_sequence <= 2048
+/// (modeling_x.py:240)". `manifest` as above.
+std::vector<std::string> limit_lines(JsonView manifest);
 
 }  // namespace argosy::engines

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "io/checkpoint_index.h"
+#include "io/inside_folder.h"
 #include "io/safetensors.h"
 
 namespace argosy {
@@ -174,6 +175,7 @@ Result<Checkpoint> Checkpoint::open(const fs::path& path) {
               return order != 0 ? order < 0 : a.file < b.file;
             });
   if (has_index) ARGOSY_TRY_STATUS(check_against_index(checkpoint.tensors_, index, shown));
+  checkpoint.has_non_finite_ = std::make_unique<std::atomic<bool>[]>(checkpoint.tensors_.size());
   return checkpoint;
 }
 
@@ -185,7 +187,8 @@ const CheckpointTensor* Checkpoint::find(std::string_view name) const {
 
 Result<TensorSourcePtr> Checkpoint::tensor(std::string_view name) const {
   if (const CheckpointTensor* found = find(name)) {
-    return file_slice(open_files_[found->file], found->offset, found->dtype, found->shape);
+    std::shared_ptr<std::atomic<bool>> flag(has_non_finite_, &has_non_finite_[found - tensors_.data()]);
+    return file_slice(open_files_[found->file], found->offset, found->dtype, found->shape, std::move(flag));
   }
   std::vector<std::pair<size_t, size_t>> nearest;  // likeness and index, best first
   nearest.reserve(tensors_.size());
@@ -200,6 +203,14 @@ Result<TensorSourcePtr> Checkpoint::tensor(std::string_view name) const {
   for (size_t i = 0; i < shown; ++i) names.push_back(quoted(tensors_[nearest[i].second].name));
   return fail(ErrorCode::kNotFound, format("the checkpoint has no tensor {}", quoted(name)),
               names.empty() ? "it has no tensors at all" : "the nearest names are " + join(names, ", "));
+}
+
+std::vector<std::string> Checkpoint::non_finite() const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (has_non_finite_[static_cast<ptrdiff_t>(i)].load(std::memory_order_relaxed)) names.push_back(tensors_[i].name);
+  }
+  return names;
 }
 
 uint64_t Checkpoint::total_bytes() const {

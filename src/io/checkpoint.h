@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -33,10 +34,7 @@ struct CheckpointTensor {
 /// paths inside the folder.
 ///
 /// Symbolic links: the path given by the caller may be one, or go through some. A file that was found in a folder, or
-/// that an index names, must lie in that folder once links are followed. The one exception is the Hub's cache, where
-/// models--X/snapshots/REVISION/file points at models--X/blobs/HASH: from a folder inside models--X/snapshots, links
-/// may lead anywhere inside the same models--X. So a downloaded folder of unknown origin cannot make anyone read, or
-/// publish, other files of this machine.
+/// that an index names, must lie in that folder once links are followed (io/inside_folder.h).
 class Checkpoint {
  public:
   /// A .safetensors file, an index (.safetensors.index.json) or a folder.
@@ -49,6 +47,9 @@ class Checkpoint {
   /// A source of that tensor's bytes; kNotFound, with the nearest names as a hint, if there is none.
   Result<TensorSourcePtr> tensor(std::string_view name) const;
   uint64_t total_bytes() const;
+  /// Names of the tensors in which a NaN or an infinity has been read so far, sorted. What is never read (linked files,
+  /// bytes that the kernel copies) is not among them.
+  std::vector<std::string> non_finite() const;
   /// The `__metadata__` entries of the first file, sorted.
   const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
 
@@ -57,6 +58,7 @@ class Checkpoint {
   std::vector<std::filesystem::path> files_;
   std::vector<std::shared_ptr<const ReadFile>> open_files_;
   std::vector<std::pair<std::string, std::string>> metadata_;
+  std::shared_ptr<std::atomic<bool>[]> has_non_finite_;  // for each tensor
 };
 
 }  // namespace argosy

@@ -23,8 +23,4 @@ Result<CheckpointIndex> parse_checkpoint_index(std::string text, std::string_vie
 /// The file of a checkpoint folder that says what it holds: model.safetensors, an index, or the only safetensors file.
 Result<std::filesystem::path> find_checkpoint_in(const std::filesystem::path& folder);
 
-/// Refuses a file, found in or named by `folder`, that lies elsewhere once links are followed (the rule of Checkpoint).
-/// Files that do not exist pass; opening them gives the better message.
-Status check_inside_folder(const std::filesystem::path& file, const std::filesystem::path& folder);
-
 }  // namespace argosy

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <limits>
+
 #include "io/checkpoint_index.h"
 #include "io/json.h"
 #include "io/test_folder.h"
@@ -261,6 +263,24 @@ TEST(CheckpointIndex, rejects_paths_that_leave_the_folder) {
 
 TEST(CheckpointIndex, rejects_other_kinds_of_files) {
   expect_bad_index(R"({"weight_map":{"a":"config.json"}})", "not called *.safetensors");
+}
+
+TEST(CheckpointTest, remembers_tensors_in_which_it_read_what_is_no_number) {
+  TestFolder folder;
+  const std::string header =
+      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":[8,16]},)"
+      R"("c":{"dtype":"F32","shape":[2],"data_offsets":[16,24]}})";
+  const float values[] = {1, 2, 3, std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity(), 6};
+  uint64_t length = header.size();
+  folder.write("m.safetensors", std::string(reinterpret_cast<const char*>(&length), 8) + header +
+                                    std::string(reinterpret_cast<const char*>(values), sizeof(values)));
+  Checkpoint checkpoint = *Checkpoint::open(folder / "m.safetensors");
+  contents(checkpoint, "a");
+  EXPECT_TRUE(checkpoint.non_finite().empty());
+  contents(checkpoint, "b");
+  EXPECT_EQ(checkpoint.non_finite(), std::vector<std::string>{"b"});
+  contents(checkpoint, "c");
+  EXPECT_EQ(checkpoint.non_finite(), (std::vector<std::string>{"b", "c"}));
 }
 
 }  // namespace

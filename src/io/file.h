@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -72,9 +73,11 @@ class ReadFile {
 Result<std::string> read_text_file(const std::filesystem::path& path, uint64_t max_bytes = uint64_t{512} << 20);
 
 /// A tensor that lies in a file, row-major and packed. Must lie inside the file. Reads touch only what the box covers,
-/// except that close small pieces are read together.
+/// except that close small pieces are read together. `has_non_finite`, if given, becomes true once a NaN or an infinity
+/// was read.
 Result<TensorSourcePtr> file_slice(std::shared_ptr<const ReadFile> file, uint64_t offset, DType dtype,
-                                   std::vector<int64_t> shape);
+                                   std::vector<int64_t> shape,
+                                   std::shared_ptr<std::atomic<bool>> has_non_finite = nullptr);
 
 /// The error for a failed system call on a path: what was tried, the path, what the system said, and what to do about
 /// it (`error_number` is errno's value).

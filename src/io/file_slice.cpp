@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "tensor/box.h"
+#include "tensor/finite.h"
 
 namespace argosy {
 namespace {
@@ -16,8 +17,13 @@ constexpr uint64_t kWindow = 64 * 1024;
 class FileSlice final : public TensorSource {
  public:
   FileSlice(std::shared_ptr<const ReadFile> file, uint64_t offset, uint64_t size, DType dtype,
-            std::vector<int64_t> shape)
-      : file_(std::move(file)), offset_(offset), size_(size), dtype_(dtype), shape_(std::move(shape)) {}
+            std::vector<int64_t> shape, std::shared_ptr<std::atomic<bool>> has_non_finite)
+      : file_(std::move(file)),
+        offset_(offset),
+        size_(size),
+        dtype_(dtype),
+        shape_(std::move(shape)),
+        has_non_finite_(std::move(has_non_finite)) {}
 
   DType dtype() const override { return dtype_; }
   std::span<const int64_t> shape() const override { return shape_; }
@@ -31,6 +37,20 @@ class FileSlice final : public TensorSource {
   Status read(const Box& box, std::span<std::byte> out, Scratch& scratch) const override {
     check_read(*this, box, out.size());
     if (out.empty()) return {};
+    ARGOSY_TRY_STATUS(read_runs(box, out, scratch));
+    if (has_non_finite_ != nullptr && !has_non_finite_->load(std::memory_order_relaxed) &&
+        has_non_finite(dtype_, out)) {
+      has_non_finite_->store(true, std::memory_order_relaxed);
+    }
+    return {};
+  }
+
+ private:
+  uint64_t bytes_of_elements(int64_t elements) const {
+    return static_cast<uint64_t>(elements) * static_cast<uint64_t>(bits_of(dtype_)) / 8;
+  }
+
+  Status read_runs(const Box& box, std::span<std::byte> out, Scratch& scratch) const {
     ARGOSY_TRY(ReadFile::Lease lease, file_->lease());
     size_t mark = scratch.mark();
     std::span<std::byte> window;
@@ -53,11 +73,6 @@ class FileSlice final : public TensorSource {
     return {};
   }
 
- private:
-  uint64_t bytes_of_elements(int64_t elements) const {
-    return static_cast<uint64_t>(elements) * static_cast<uint64_t>(bits_of(dtype_)) / 8;
-  }
-
   /// Reads windows of the file and picks from each the runs that lie in it whole.
   Status read_near_runs(const ReadFile::Lease& lease, uint64_t first, uint64_t step, uint64_t run_bytes,
                         std::span<std::byte> out, std::span<std::byte> window) const {
@@ -78,12 +93,13 @@ class FileSlice final : public TensorSource {
   uint64_t size_;
   DType dtype_;
   std::vector<int64_t> shape_;
+  std::shared_ptr<std::atomic<bool>> has_non_finite_;  // may be null
 };
 
 }  // namespace
 
 Result<TensorSourcePtr> file_slice(std::shared_ptr<const ReadFile> file, uint64_t offset, DType dtype,
-                                   std::vector<int64_t> shape) {
+                                   std::vector<int64_t> shape, std::shared_ptr<std::atomic<bool>> has_non_finite) {
   ARGOSY_TRY(int64_t bytes, checked_tensor_bytes(dtype, shape));
   auto size = static_cast<uint64_t>(bytes);
   if (offset > file->size() || size > file->size() - offset) {
@@ -91,7 +107,7 @@ Result<TensorSourcePtr> file_slice(std::shared_ptr<const ReadFile> file, uint64_
                 format("a tensor of {} bytes at byte {} does not lie inside {}, which has {} bytes", size, offset,
                        quoted(file->path().native(), 1000), file->size()));
   }
-  return std::make_shared<FileSlice>(std::move(file), offset, size, dtype, std::move(shape));
+  return std::make_shared<FileSlice>(std::move(file), offset, size, dtype, std::move(shape), std::move(has_non_finite));
 }
 
 }  // namespace argosy

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +16,9 @@ namespace argosy {
 
 /// What happens when the destination exists.
 enum class Overwrite : uint8_t { kRefuse, kReplace };
+
+/// Whether what is at a path may be replaced, and so removed; an error says why not. An empty one allows everything.
+using MayReplace = std::function<Status(const std::filesystem::path& old)>;
 
 /// A file that appears under its name only when it is complete: written under a temporary name beside it, synced,
 /// renamed. Destroyed without commit(), it leaves nothing behind. A run that was killed leaves its temporary
@@ -56,6 +60,9 @@ class OutputFile {
 /// (RENAME_EXCHANGE) and the old one is removed afterwards: at any moment the name shows the old or the new one, whole.
 /// File systems that cannot exchange get two renames, between which, for an instant, the name shows nothing.
 /// Temporaries are named and removed as those of OutputFile.
+///
+/// `may_replace` is asked twice: of the folder in its place, and once more when its name shows the new one and nobody
+/// can save anything into it. If it refuses then, the two are exchanged back.
 class OutputFolder {
  public:
   /// Makes the parent folders that are missing. With kReplace only a folder (or a link to one) is replaced, not a file.
@@ -64,7 +71,7 @@ class OutputFolder {
   OutputFolder& operator=(OutputFolder&&) noexcept;
   ~OutputFolder();
   const std::filesystem::path& path() const;
-  Status commit();
+  Status commit(const MayReplace& may_replace = {});
 
  private:
   struct Impl;
@@ -85,12 +92,16 @@ class OutputFiles {
   OutputFiles& operator=(OutputFiles&&) noexcept;
   ~OutputFiles();
   const std::filesystem::path& path() const;
-  Status commit();
+  /// `may_replace` is asked of each file that is in the way, the main file first, before anything moves.
+  Status commit(const MayReplace& may_replace = {});
 
  private:
   struct Impl;
   explicit OutputFiles(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Whether `path` is what a run left that was killed while OutputFiles replaced the files of `main`.
+bool is_interrupted_replacement(const std::filesystem::path& path, const std::filesystem::path& main);
 
 }  // namespace argosy

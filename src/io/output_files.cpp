@@ -14,6 +14,9 @@ namespace argosy {
 
 namespace fs = std::filesystem;
 
+// In the temporary folder: where what was there before goes.
+constexpr const char* kOld = ".old";
+
 struct OutputFiles::Impl {
   Impl(fs::path main_file, Overwrite what, TemporaryFolder folder)
       : main(std::move(main_file)), overwrite(what), temporary(std::move(folder)) {}
@@ -44,6 +47,12 @@ struct OutputFiles::Impl {
     return {};
   }
 
+  Status ask(const MayReplace& may_replace, const fs::path& name) const {
+    std::error_code ignored;
+    bool is_there = fs::symlink_status(folder() / name, ignored).type() != fs::file_type::not_found;
+    return is_there && may_replace ? may_replace(folder() / name) : Status();
+  }
+
   fs::path folder() const { return main.has_parent_path() ? main.parent_path() : fs::path("."); }
 
   fs::path main;
@@ -64,7 +73,7 @@ Result<OutputFiles> OutputFiles::create(const fs::path& main, Overwrite overwrit
   return OutputFiles(std::make_unique<Impl>(std::move(destination), overwrite, std::move(temporary)));
 }
 
-Status OutputFiles::commit() {
+Status OutputFiles::commit(const MayReplace& may_replace) {
   Impl& impl = *impl_;
   ARGOSY_CHECK(!impl.temporary.path().empty(), "commit of files that are committed already");
   ARGOSY_TRY_STATUS(impl.temporary.sync());
@@ -75,9 +84,13 @@ Status OutputFiles::commit() {
     names.push_back(it->path().filename());
   if (failure) return fail(system_error("list", impl.temporary.path(), failure.value()));
   std::ranges::sort(names);
+  ARGOSY_TRY_STATUS(impl.ask(may_replace, impl.main.filename()));
+  for (const fs::path& name : names) {
+    if (name != impl.main.filename()) ARGOSY_TRY_STATUS(impl.ask(may_replace, name));
+  }
   // Moved away, not removed: freeing the blocks of large files takes a while, in which the name would show nothing.
   if (names.size() > 1) {
-    fs::path old = impl.temporary.path() / ".old";
+    fs::path old = impl.temporary.path() / kOld;
     fs::create_directory(old, failure);
     if (failure) return fail(system_error("create", old, failure.value()));
     ARGOSY_TRY_STATUS(impl.move_away(impl.main.filename(), old));
@@ -90,6 +103,11 @@ Status OutputFiles::commit() {
   fs::remove_all(impl.temporary.path(), failure);
   impl.temporary.rename({});
   return sync_path(impl.folder());
+}
+
+bool is_interrupted_replacement(const fs::path& path, const fs::path& main) {
+  std::error_code ignored;
+  return is_temporary_of(path, main) && fs::is_directory(path / kOld, ignored);
 }
 
 }  // namespace argosy

@@ -79,6 +79,24 @@ struct OutputFolder::Impl {
     temporary.rename(old);
     return {};
   }
+
+  /// Puts the new folder in the old one's place, which is removed unless `may_replace` finds it changed.
+  Status replace(const MayReplace& may_replace) {
+    if (may_replace) ARGOSY_TRY_STATUS(may_replace(destination));
+    ARGOSY_TRY_STATUS(exchange());
+    Status status = may_replace ? may_replace(temporary.path()) : Status();
+    if (!status) {
+      if (exchange()) return status;
+      Error error = std::move(status.error());
+      error.hint = format("the folder as it was is {}", quoted(temporary.path().native(), 1000));
+      temporary.rename({});
+      return fail(std::move(error));
+    }
+    std::error_code ignored;
+    fs::remove_all(temporary.path(), ignored);  // what cannot be removed now is stale, and removed by a later run
+    temporary.rename({});
+    return {};
+  }
 };
 
 OutputFolder::OutputFolder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -94,19 +112,14 @@ Result<OutputFolder> OutputFolder::create(const fs::path& path, Overwrite overwr
   return OutputFolder(std::make_unique<Impl>(std::move(destination), overwrite, std::move(temporary)));
 }
 
-Status OutputFolder::commit() {
+Status OutputFolder::commit(const MayReplace& may_replace) {
   Impl& impl = *impl_;
   ARGOSY_CHECK(!impl.temporary.path().empty(), "commit of a folder that is committed already");
   ARGOSY_TRY_STATUS(impl.temporary.sync());
   ARGOSY_TRY_STATUS(impl.check_destination());
   std::error_code ignored;
-  if (fs::symlink_status(impl.destination, ignored).type() == fs::file_type::not_found) {
-    ARGOSY_TRY_STATUS(impl.rename_without_replacing());
-  } else {
-    ARGOSY_TRY_STATUS(impl.exchange());
-    fs::remove_all(impl.temporary.path(), ignored);  // what cannot be removed now is stale, and removed by a later run
-    impl.temporary.rename({});
-  }
+  bool is_new = fs::symlink_status(impl.destination, ignored).type() == fs::file_type::not_found;
+  ARGOSY_TRY_STATUS(is_new ? impl.rename_without_replacing() : impl.replace(may_replace));
   return sync_path(impl.destination.has_parent_path() ? impl.destination.parent_path() : ".");
 }
 

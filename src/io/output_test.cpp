@@ -247,5 +247,50 @@ TEST(LinkFile, rejects_what_cannot_be_linked) {
   }
 }
 
+TEST(OutputFolder, asks_before_and_after_the_exchange) {
+  TestFolder folder;
+  folder.write("x/old", "old");
+  auto replace = [&](const MayReplace& may_replace) {
+    auto output = *OutputFolder::create(folder / "x", Overwrite::kReplace);
+    std::ofstream(output.path() / "new") << "new";
+    return output.commit(may_replace);
+  };
+  auto refuse = [](const std::string& why) { return fail(ErrorCode::kInvalidInput, why); };
+  expect_error(replace([&](const fs::path&) -> Status { return refuse("before"); }), ErrorCode::kInvalidInput,
+               "before");
+  EXPECT_EQ(folder.read("x/old"), "old");
+  // What is saved in the last moment before the exchange is found after it, and is back in its place.
+  Status late = replace([&](const fs::path& old) -> Status {
+    if (old == folder / "x") return folder.write("x/late", "mine"), Status();
+    EXPECT_TRUE(fs::exists(folder / "x/new"));
+    return fs::exists(old / "late") ? Status(refuse("after")) : Status();
+  });
+  expect_error(late, ErrorCode::kInvalidInput, "after");
+  EXPECT_EQ(folder.read("x/late"), "mine");
+  EXPECT_EQ(folder.read("x/old"), "old");
+  EXPECT_FALSE(fs::exists(folder / "x/new"));
+  EXPECT_EQ(folder.count(), 1u);
+  expect_ok(replace([](const fs::path&) -> Status { return {}; }));
+  EXPECT_EQ(folder.read("x/new"), "new");
+  EXPECT_FALSE(fs::exists(folder / "x/late"));
+  EXPECT_EQ(folder.count(), 1u);
+}
+
+TEST(OutputFiles, asks_of_each_file_before_anything_moves) {
+  TestFolder folder;
+  folder.write("m", "old");
+  folder.write("m.data", "mine");
+  auto output = *OutputFiles::create(folder / "m", Overwrite::kReplace);
+  std::ofstream(output.path() / "m") << "new";
+  std::ofstream(output.path() / "m.data") << "new";
+  expect_error(output.commit([&](const fs::path& old) -> Status {
+    if (old.filename() != "m.data") return {};
+    return fail(ErrorCode::kInvalidInput, "data");
+  }),
+               ErrorCode::kInvalidInput, "data");
+  EXPECT_EQ(folder.read("m"), "old");
+  EXPECT_EQ(folder.read("m.data"), "mine");
+}
+
 }  // namespace
 }  // namespace argosy

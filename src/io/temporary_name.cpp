@@ -62,6 +62,11 @@ TemporaryName temporary_name(const std::filesystem::path& destination) {
   return {folder, format("{}{}-", prefix_on_this_host(destination), ::getpid())};
 }
 
+bool is_temporary_of(const std::filesystem::path& path, const std::filesystem::path& destination) {
+  std::string name = path.filename().native();
+  return name.starts_with(prefix_on_this_host(destination)) && name.ends_with(kSuffix);
+}
+
 void remove_stale_temporaries(const std::filesystem::path& destination) {
   std::string prefix = prefix_on_this_host(destination);
   std::filesystem::path folder = destination.parent_path();
@@ -69,7 +74,7 @@ void remove_stale_temporaries(const std::filesystem::path& destination) {
   std::error_code ignored;
   for (std::filesystem::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored)) {
     std::string name = it->path().filename().native();
-    if (!name.starts_with(prefix) || !name.ends_with(kSuffix)) continue;
+    if (!is_temporary_of(it->path(), destination)) continue;
     pid_t process = 0;
     const char* digits = name.data() + prefix.size();
     auto [after, error] = std::from_chars(digits, name.data() + name.size(), process);

@@ -20,6 +20,9 @@ Result<std::filesystem::path> output_destination(const std::filesystem::path& pa
 
 TemporaryName temporary_name(const std::filesystem::path& destination);
 
+/// Whether a name is that of a temporary of this destination, made on this host.
+bool is_temporary_of(const std::filesystem::path& path, const std::filesystem::path& destination);
+
 /// Removes temporaries of this destination whose process, on this host, is gone and which nobody has locked. Best
 /// effort.
 void remove_stale_temporaries(const std::filesystem::path& destination);

@@ -10,6 +10,7 @@
 #include "passes/decompose_complex.h"
 #include "passes/decompose_custom_ops.h"
 #include "passes/eliminate_dead_code.h"
+#include "passes/fix_dims.h"
 #include "passes/functionalise.h"
 #include "passes/merge_equal_nodes.h"
 #include "passes/normalise.h"
@@ -24,6 +25,7 @@ constexpr NamedPass kPasses[] = {
     {"decompose-complex", "complex tensors become real ones with a last dim of 2; after normalise", decompose_complex},
     {"decompose-custom-ops", "take ops apart that plain PyTorch does not have", decompose_custom_ops},
     {"eliminate-dead-code", "remove nodes that have no effect and whose results nobody uses", eliminate_dead_code},
+    {"fix-dims", "put the number in the place of a size that has one value only", fix_dims},
     {"functionalise", "replace writes to tensors by new tensors; what inputs and buffers get becomes a result",
      functionalise},
     {"merge-equal-nodes", "compute once what is computed twice from the same values; after functionalise",

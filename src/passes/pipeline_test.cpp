@@ -99,8 +99,8 @@ TEST(PipelineTest, rejects_unknown_names) {
   Error error = parse_pipeline("verify,no-such").error();
   EXPECT_EQ(error.message, "there is no pass \"no-such\"");
   EXPECT_EQ(error.hint,
-            "the passes are: compact-ids, decompose-complex, decompose-custom-ops, eliminate-dead-code, functionalise, "
-            "merge-equal-nodes, normalise, verify");
+            "the passes are: compact-ids, decompose-complex, decompose-custom-ops, eliminate-dead-code, fix-dims, "
+            "functionalise, merge-equal-nodes, normalise, verify");
 }
 
 }  // namespace

@@ -169,4 +169,8 @@ Result<TensorSourcePtr> reshaped(TensorSourcePtr source, std::vector<int64_t> sh
 /// least one dim. Streaming a NaN or an infinity is an error.
 Result<SourceGroupPtr> quantized_int8(TensorSourcePtr source, int64_t block);
 
+/// Whether two tensors of one dtype and shape have the same bytes. Equal recipes are not read; others are, block by
+/// block up to the first that differs, with `scratch_bytes` for each and a block of about 1 MiB.
+Result<bool> have_equal_bytes(const TensorSource& a, const TensorSource& b, size_t scratch_bytes);
+
 }  // namespace argosy

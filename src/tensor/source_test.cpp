@@ -423,5 +423,28 @@ TEST(Sha256Test, parts_of_any_size_give_the_same) {
   }
 }
 
+// ---- Comparison ----
+
+TEST(SourceTest, bytes_are_compared_to_the_end_and_no_further_than_the_first_difference) {
+  std::vector<std::byte> bytes(3 << 20), other = bytes;
+  auto compare = [&] {
+    return *have_equal_bytes(**borrowed(bytes, DType::kF16, {3 << 19}, "a"),
+                             **borrowed(other, DType::kF16, {3 << 19}, "b"), 1 << 16);
+  };
+  EXPECT_TRUE(compare());
+  other.back() = std::byte{1};
+  EXPECT_FALSE(compare());
+  other.back() = std::byte{0};
+  other[5] = std::byte{1};
+  EXPECT_FALSE(compare());
+}
+
+TEST(SourceTest, equal_recipes_are_not_read_for_a_comparison) {
+  auto a = *shape_only(DType::kF32, {4}, "w"), b = *shape_only(DType::kF32, {4}, "w"),
+       c = *shape_only(DType::kF32, {4}, "v");
+  EXPECT_EQ(*have_equal_bytes(*a, *b, 1 << 16), true);
+  EXPECT_EQ(have_equal_bytes(*a, *c, 1 << 16).error().code, ErrorCode::kNotFound);
+}
+
 }  // namespace
 }  // namespace argosy

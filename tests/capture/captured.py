@@ -25,8 +25,8 @@ def twin_config(model_type: str, **changes: Any) -> Any:
     return shrink(CONFIG_MAPPING[model_type](**changes))
 
 
-def capture(config: Any, folder: Path) -> tuple[Session, dict[str, ReadGraph]]:
-    session = open_session(config)
+def capture(config: Any, folder: Path, shape: str | None = None) -> tuple[Session, dict[str, ReadGraph]]:
+    session = open_session(config, shape=shape)
     trace_session(session)
     path = folder / "model.capture"
     write_session(session, path, canonical(config.to_dict()))

@@ -116,6 +116,28 @@ def test_inputs_dims_and_cache_are_described(llama) -> None:
     assert sorted(value["min_val"] for value in graph["range_constraints"].values()) == [0, 1, 1]
 
 
+@pytest.mark.parametrize("model_type", ["llama", "lfm2"])
+def test_a_model_of_more_layers_than_its_twin_has_a_sample_call(model_type: str, tmp_path: Path) -> None:
+    from transformers import CONFIG_MAPPING
+
+    from argosy.capture.twin import shrink
+
+    config = shrink(CONFIG_MAPPING[model_type]())
+    small = config.num_hidden_layers
+    kinds = getattr(config, "layer_types", None)
+    config.num_hidden_layers = 3 * small
+    if kinds:
+        config.layer_types = [kind for kind in kinds for _ in range(3)]
+    session = open_session(config)
+    assert session.twin.config.num_hidden_layers < 3 * small
+    trace_session(session)
+    write_session(session, tmp_path / "deep.capture", canonical(config.to_dict()))
+    with zipfile.ZipFile(tmp_path / "deep.capture") as archive:
+        (decode,) = json.loads(archive.read("capture.json"))["components"]
+    states = [each for each in decode["inputs"] if each["name"].startswith("past_key_values")]
+    assert len(states) >= 3 * small and all(len(each["sample"]) == len(each["dims"]) for each in decode["inputs"])
+
+
 def test_nothing_of_the_model_is_in_the_file(llama) -> None:
     session, path = llama
     weights = sum(tensor.numel() * tensor.element_size() for tensor in session.twin.state_dict().values())
@@ -203,6 +225,15 @@ def test_shapes_can_be_narrowed() -> None:
 def test_rejects_shapes(text: str) -> None:
     with pytest.raises(ExportError) as error:
         parse_shape(text)
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(("text", "said"), [("batsh=1", "no dim 'batsh'"), ("batch=0", "'batch' no size")])
+def test_rejects_shapes_that_the_model_does_not_have(text: str, said: str) -> None:
+    from transformers import CONFIG_MAPPING
+
+    with pytest.raises(ExportError, match=said) as error:
+        open_session(CONFIG_MAPPING["bert"](), shape=text)
     assert error.value.hint
 
 

@@ -9,8 +9,10 @@ transformers = pytest.importorskip("transformers")
 
 from captured import capture, differences  # noqa: E402
 
+from argosy.capture.check import compare, within  # noqa: E402
 from argosy.capture.components import Shape  # noqa: E402
 from argosy.capture.patches import rotary  # noqa: E402
+from argosy.capture.session import open_session, trace_session  # noqa: E402
 
 LIMIT = 24
 SMALL = {
@@ -34,13 +36,18 @@ def config_of(kind: str):
 
 PROMPTS = [Shape(2, LIMIT + more, 0, 0) for more in (-1, 0, 1, 5)]
 STEPS = [Shape(2, 2, LIMIT - 2 + more, 0) for more in (-1, 0, 1, 5)] + [Shape(2, LIMIT + 6, 0, 6), Shape(2, 3, 30, 4)]
+#: Those with a short past and a long text.
+CROSSING = [Shape(2, 2, LIMIT - 1, 0)]
 
 
 @pytest.mark.parametrize("kind", ["dynamic", "longrope"])
 def test_both_sides_of_the_original_length(kind, tmp_path):
     session, graphs = capture(config_of(kind), tmp_path)
     assert rotary.rotary_limits(session.twin) == [LIMIT]
-    assert differences(session, graphs, PROMPTS + STEPS) == []
+    (traced,) = session.traced
+    steps = within(traced, STEPS)
+    assert [shape for shape in STEPS if shape not in steps] == (CROSSING if kind == "longrope" else [])
+    assert differences(session, graphs, PROMPTS + steps) == []
 
     # the check sees frequencies of the wrong side
     component = session.components[0]
@@ -54,6 +61,27 @@ def test_both_sides_of_the_original_length(kind, tmp_path):
         module.rope_type = kind
     assert not torch.allclose(right, fixed, atol=1e-3)
     assert torch.allclose(component.reference(session.twin, PROMPTS[0])["logits"], same, atol=1e-5)
+
+
+def test_a_text_that_grows_beyond_the_original_length_is_refused(tmp_path):
+    """``generate`` computes such a text anew, since keys of the past have the frequencies of a short one."""
+    session, graphs = capture(config_of("longrope"), tmp_path)
+    (traced,) = session.traced
+    (guard,) = traced.guards
+    assert guard.longest == LIMIT and "modeling_phi3.py:" in guard.where
+    assert guard.condition == f"total_sequence <= {LIMIT} or past_sequence == 0 or past_sequence > {LIMIT}"
+    for shape in CROSSING:
+        assert not compare(traced.component, graphs["decode"], session.twin, shape).ok
+    # Who asks for short texts only is not bothered.
+    session = open_session(config_of("longrope"), shape=f"total_sequence=1..{LIMIT}")
+    trace_session(session)
+    assert session.traced[0].guards == []
+
+
+def test_only_models_that_begin_anew_have_that_limit():
+    assert rotary.restart(transformers.Phi3ForCausalLM(config_of("longrope")))[0] == LIMIT
+    assert rotary.restart(transformers.LlamaForCausalLM(config_of("dynamic"))) is None
+    assert rotary.restart(transformers.Phi3ForCausalLM(transformers.Phi3Config(**SMALL))) is None
 
 
 @pytest.mark.parametrize("kind", ["dynamic", "longrope"])

@@ -133,7 +133,7 @@ def test_missing_weights_are_listed_and_refused_by_name(tmp_path: Path) -> None:
     assert plan["missing"] == ["model.norm.weight"]
     _, message = stream(plan, folder, program())
     assert message == (
-        "error[not-found]: the checkpoint has no tensor for model.norm.weight\n"
+        "error[not-found]: the checkpoint has no tensor for \"model.norm.weight\"\n"
         "  hint: give the checkpoint of a LlamaForCausalLM"
     )
 

@@ -127,8 +127,9 @@ def exported(tool: Tool, model: Path, first: tuple[Path, str]) -> Path:
 
 def test_an_export_is_checked_once_and_then_without_python(tool: Tool, model: Path, first: tuple[Path, str]) -> None:
     output, said = first
-    assert "no check of this capture for pt2 is remembered" in said and "check twin" in said
+    assert "no check of this capture for pt2 is remembered" in said and "check: a small model of this kind" in said
     assert manifest(output)["check"]["kind"] == "twin"
+    assert "agrees with PyTorch" in manifest(output)["check"]["compared"]
     assert tool.modules() == ["argosy.capture", "argosy.capture.weight_plan", "argosy.check"]
     (entry,) = [entry for entry in json.loads(tool.run("cache", "ls", "--json")[0])["entries"] if entry["kind"] == "check"]
     assert (entry["model_class"], entry["readable"]) == ("LlamaForCausalLM", True)
@@ -139,7 +140,7 @@ def test_an_export_is_checked_once_and_then_without_python(tool: Tool, model: Pa
     assert next(row for row in figures["rows"] if row["call"] == "greedy")["tokens"] == [12, 12]
     other = tool.folder / "again"
     _, said = tool.run("export", "pt2", "--model", model, "-o", other)
-    assert "check twin" in said and len(tool.modules()) == 3
+    assert "check: a small model of this kind" in said and len(tool.modules()) == 3
     assert manifest(other / "decode.pt2")["check"]["kind"] == "twin"
 
 
@@ -204,7 +205,7 @@ def test_a_right_export_passes(exported: Path, model: Path, capsys: pytest.Captu
     assert main([str(exported), "--against", str(model), "--calls", "edge", "--progress", "off"]) == 0
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split() == "component call shape abs rel >0.1 >0.01 eager s engine s".split()
-    assert len(rows) == 4 and rows[-1].startswith("LlamaForCausalLM in pt2: 3 calls, none wrong")
+    assert len(rows) == 4 and "agrees with PyTorch: 3 component calls at edge shapes" in rows[-1]
 
 
 def lost_mask(nodes: list[dict[str, Any]]) -> None:
@@ -285,7 +286,7 @@ def test_a_full_check_decides_whether_there_is_an_export(
     output = tmp_path / "out"
     arguments = ["export", "pt2", "--model", model, "--check", "full", "-o", output]
     _, said = tool.run(*arguments, python=tool.python)
-    assert "comparing with the model's own weights" in said and "check full" in said
+    assert "comparing with the model's own weights" in said and "check: this model with its own weights agrees with PyTorch: " in said
     assert manifest(output / "decode.pt2")["check"]["kind"] == "full"
     entries = json.loads(tool.run("cache", "ls", "--json")[0])["entries"]
     plans = [json.loads(Path(entry["path"]).read_text()) for entry in entries if entry["kind"] == "plan"]

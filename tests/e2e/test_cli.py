@@ -250,8 +250,8 @@ def test_opt_runs_passes_on_text(argosy: Argosy, tmp_path: Path) -> None:
 
 def test_opt_lists_passes(argosy: Argosy) -> None:
     stdout, _ = argosy.run("opt", "--list-passes")
-    names = ["compact-ids", "decompose-complex", "decompose-custom-ops", "eliminate-dead-code", "functionalise"]
-    names += ["merge-equal-nodes", "normalise", "verify"]
+    names = ["compact-ids", "decompose-complex", "decompose-custom-ops", "eliminate-dead-code", "fix-dims"]
+    names += ["functionalise", "merge-equal-nodes", "normalise", "verify"]
     assert [line.split()[0] for line in stdout.splitlines()] == names
 
 

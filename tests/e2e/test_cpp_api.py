@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import onnx
@@ -47,6 +49,20 @@ def test_the_example_exports_what_the_command_does(example: Path, tmp_path: Path
     _, said = run(example, capture, tmp_path, tmp_path / "other", code=1)
     assert "error[" in said and "hint" in said
     assert not (tmp_path / "other").exists()
+
+
+def test_tied_weights_come_by_one_name_with_a_plan_and_without(example: Path, tmp_path: Path) -> None:
+    exporter: Exporter = make_exporter(tmp_path, "onnx")
+    model = REPOSITORY / "tests/fixtures/trained-decoder"
+    capture, plan = tmp_path / "decoder.capture", tmp_path / "plan.json"
+    exporter.run("capture", "--model", model, "--dtype", "float32", "-o", capture)
+    command = [sys.executable, "-m", "argosy.capture.weight_plan", "--model", model, "-o", plan]
+    subprocess.run([str(part) for part in command], check=True, env={**os.environ, **exporter.environment()})
+    run(example, capture, model, tmp_path / "by_api")
+    run(example, capture, model, tmp_path / "by_plan", plan)
+    exporter.export(model, tmp_path / "by_command", "--capture", capture)
+    data = [(tmp_path / name / "model.onnx.data").read_bytes() for name in ("by_api", "by_plan", "by_command")]
+    assert data[0] == data[1] == data[2]
 
 
 def test_it_says_how_it_is_used(example: Path) -> None:

@@ -38,7 +38,7 @@ def test_export_equals_eager(argosy: Argosy, family: str, foreign: set[str], tmp
     from argosy.capture.session import open_session, trace_session, write_session
     from argosy.capture.twin import shrink
     from argosy.capture.weight_plan import make_weight_plan, write_weight_plan
-    from argosy.check.checks import check_export
+    from argosy.check.full import check_export
 
     model, capture, plan, output = (tmp_path / name for name in ("model", "m.capture", "plan.json", "m.pt2"))
     session = open_session(shrink(transformers.CONFIG_MAPPING[family]()))

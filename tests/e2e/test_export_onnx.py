@@ -116,6 +116,23 @@ def test_dims_have_names(exporter: Exporter, twins: Path, tmp_path: Path) -> Non
     assert dims == ["batch", "sequence"]
 
 
+def test_dims_of_one_size_are_numbers(exporter: Exporter, twins: Path, tmp_path: Path) -> None:
+    exporter.export(twins / "llama", tmp_path / "a.onnx", "--shape", "batch=2,sequence=1..64")
+    loaded = onnx.load(tmp_path / "a.onnx", load_external_data=False)
+    onnx.checker.check_model(str(tmp_path / "a.onnx"), full_check=True)
+    for value in [*loaded.graph.input, *loaded.graph.output]:
+        first, *others = value.type.tensor_type.shape.dim
+        assert first.dim_value == 2, value.name
+        assert not [dim for dim in others if dim.dim_param == "batch"]
+    eager = twin("llama")
+    tokens = some_tokens(eager.config.vocab_size, (2, 7))
+    found = run(tmp_path / "a.onnx", llama_inputs(eager.config, tokens, state="past_key_values.{}.{}"))["logits"]
+    with torch.no_grad():
+        np.testing.assert_allclose(found, eager(tokens).logits.numpy(), rtol=0, atol=1e-4)
+    with pytest.raises(Exception, match="dimensions"):
+        run(tmp_path / "a.onnx", llama_inputs(eager.config, tokens[:1], state="past_key_values.{}.{}"))
+
+
 def test_components_share_one_data_file(exporter: Exporter, twins: Path, tmp_path: Path) -> None:
     exporter.export(twins / "t5", "--output_dir", tmp_path / "t5")
     assert {"README.md", "bundle.json", "config.json", "tokenizer.json"} < set(names(tmp_path / "t5"))

@@ -41,7 +41,7 @@ def run_alone(archive: Path, inputs: dict[str, torch.Tensor], folder: Path) -> d
 def test_an_archive_runs_without_transformers(exporter: Exporter, twins: Path, tmp_path: Path) -> None:
     said = exporter.export(twins / "llama", tmp_path / "new/llama.pt2")
     assert "LlamaForCausalLM, 1 component (decode)" in said
-    assert "check off" in said
+    assert "check: none (not asked for)" in said
     model = twin("llama")
     tokens = torch.randint(3, model.config.vocab_size, (3, 7), generator=torch.Generator().manual_seed(0))
     ran = run_alone(tmp_path / "new/llama.pt2", llama_inputs(model.config, tokens), tmp_path)
@@ -54,6 +54,20 @@ def test_an_archive_runs_without_transformers(exporter: Exporter, twins: Path, t
     assert manifest["component"] == "decode"
     assert [each["name"] for each in manifest["components"]] == ["decode"]
     assert manifest["check"] == {"kind": "off", "why": "not asked for"}
+
+
+def test_dims_of_one_size_are_numbers(exporter: Exporter, twins: Path, tmp_path: Path) -> None:
+    exporter.export(twins / "llama", tmp_path / "a.pt2", "--shape", "batch=2,sequence=1..64")
+    program = torch.export.load(tmp_path / "a.pt2")
+    shapes = {node.name: node.meta["val"].shape for node in program.graph.nodes if node.op == "placeholder"}
+    assert isinstance(shapes["input_ids"][0], int) and shapes["input_ids"][0] == 2
+    symbol = shapes["input_ids"][1].node.expr
+    assert (program.range_constraints[symbol].lower, program.range_constraints[symbol].upper) == (1, 64)
+    model = twin("llama")
+    tokens = torch.randint(3, model.config.vocab_size, (2, 7), generator=torch.Generator().manual_seed(0))
+    ran = run_alone(tmp_path / "a.pt2", llama_inputs(model.config, tokens), tmp_path)
+    with torch.no_grad():
+        torch.testing.assert_close(ran["results"]["logits"], model(tokens).logits, rtol=1e-5, atol=1e-5)
 
 
 def test_another_dtype_is_that_of_the_whole_program(exporter: Exporter, twins: Path, tmp_path: Path) -> None:

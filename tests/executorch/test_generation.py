@@ -105,6 +105,35 @@ def test_a_model_that_sees_takes_pictures_apart_from_text(twins, tmp_path: Path)
     torch.testing.assert_close(logits[0, -1], eager, rtol=1e-4, atol=1e-4)
 
 
+def test_tokens_of_a_picture_see_each_other(twins, tmp_path: Path) -> None:
+    """Gemma 3: calls are those of ExecuTorch's runner, which passes embeddings and positions, each picture by itself."""
+    from transformers import Gemma3ForConditionalGeneration
+
+    model = Gemma3ForConditionalGeneration.from_pretrained(twins("gemma3")).eval()
+    export(ARGOSY, twins("gemma3"), tmp_path / "model.pte", "--max-seq-len", "256", task="multimodal-text-to-text")
+    _, call = opened(tmp_path / "model.pte")
+    side, mark = model.config.vision_config.image_size, model.config.image_token_id
+    for seed in (0, 1):  # the second time over what the first one left
+        generator = torch.Generator().manual_seed(seed)
+        pixels = torch.randn(2, 3, side, side, generator=generator)
+        pictures = [call("vision_encoder", each[None])[0].clone() for each in pixels]
+        count = pictures[0].shape[1]
+        words = torch.randint(5, 90, (3, 4 - seed), generator=generator)
+        texts = [call("token_embedding", each[None])[0].clone() for each in words]
+        position = 0
+        for part in (texts[0], pictures[0], texts[1], pictures[1], texts[2]):
+            logits = call("text_decoder", part, torch.arange(position, position + part.shape[1]))[0]
+            position += part.shape[1]
+        places = torch.tensor([mark] * count)
+        ids = torch.cat([words[0], places, words[1], places, words[2]])[None]
+        with torch.no_grad():
+            given = {"input_ids": ids, "pixel_values": pixels, "attention_mask": torch.ones_like(ids)}
+            eager = model(**given, token_type_ids=(ids == mark).long()).logits[0, -1]
+            blind = model(**given, token_type_ids=torch.zeros_like(ids)).logits[0, -1]
+        torch.testing.assert_close(logits[0, -1], eager, rtol=1e-4, atol=1e-4)
+        assert (eager - blind).abs().max() > 1e-3  # else nothing was shown
+
+
 def test_lint_looks_into_programs(twins, tmp_path: Path) -> None:
     def rules() -> set[str]:
         done = subprocess.run([ARGOSY, "lint", "--json", str(tmp_path)], capture_output=True, text=True)

@@ -85,14 +85,25 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> tuple[nn.Module, Pat
         max_position_embeddings=64, attention_bias=True, tie_word_embeddings=True, initializer_range=0.1,
     )  # fmt: skip
     model = transformers.LlamaForCausalLM(config).eval()
+    set_biases(model)
     model.save_pretrained(folder / "model")
-    environment = {
+    return model, folder / "model", surroundings(folder)
+
+
+def set_biases(model: nn.Module) -> None:
+    """Fresh models have biases of zero, which hide what becomes of them."""
+    for name, weight in model.named_parameters():
+        if name.endswith("bias"):
+            nn.init.normal_(weight, std=0.5)
+
+
+def surroundings(folder: Path) -> dict[str, str]:
+    return {
         **os.environ,
         "ARGOSY_PYTHON": sys.executable,
         "PYTHONPATH": str(REPOSITORY / "python"),
         "ARGOSY_CACHE": str(folder / "cache"),
     }
-    return model, folder / "model", environment
 
 
 # A rounding that falls on the other side moves what follows, so only what has none is compared closely.
@@ -140,6 +151,29 @@ def test_agrees_with_the_same_scheme_in_torch(checkpoint, tmp_path, linear, grou
     assert (found - wanted).norm() < 0.5 * (original - wanted).norm()
 
 
+@pytest.mark.parametrize("linear", ["8w", "4w"])
+def test_biases_of_every_layer_are_added_as_they_are(tmp_path, linear) -> None:
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, vocab_size=128,
+        max_position_embeddings=64, initializer_range=0.1,
+    )  # fmt: skip
+    model = transformers.BertForMaskedLM(config).eval()
+    set_biases(model)
+    model.save_pretrained(tmp_path / "model")
+    program = tmp_path / "model.pte"
+    command = [PROGRAM, "export", "executorch", "--model", tmp_path / "model", "-o", program, "--task", "fill-mask"]
+    command += ["--check", "off", "--qlinear", linear]
+    done = subprocess.run(command, capture_output=True, text=True, env=surroundings(tmp_path), check=False)
+    assert done.returncode == 0, done.stderr
+    loaded = portable._load_for_executorch(str(program))
+    tokens = torch.randint(0, 128, (1, 17), generator=torch.Generator().manual_seed(1))
+    (found,) = loaded.run_method("forward", (tokens, torch.ones_like(tokens)))
+    with torch.no_grad():
+        wanted = quantized(model, linear, 0, "")(tokens).logits
+    assert (found - wanted).abs().max() <= 1e-5 * (wanted.max() - wanted.min())
+
+
 def test_says_what_has_no_kernel(checkpoint, tmp_path) -> None:
     _, folder, environment = checkpoint
     command = [
@@ -155,6 +189,7 @@ def test_says_what_has_no_kernel(checkpoint, tmp_path) -> None:
     ]
     for flags, text in (
         (["--qlinear", "4w", "--qlinear-group-size", "32"], "no kernel for 4w in groups of 32"),
+        (["--qlinear", "8da8w", "--qlinear-group-size", "32"], "no kernel for 8da8w in groups of 32"),
         (["--qlinear", "8da4w", "--recipe", "portable"], "computed by XNNPACK alone"),
     ):
         done = subprocess.run([*command, *flags], capture_output=True, text=True, env=environment, check=False)

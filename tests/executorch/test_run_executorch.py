@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -39,9 +40,32 @@ def test_text_and_tokens(bundle: Path) -> None:
     assert done.stdout.count("ok 16 of 16 tokens") == 3 and "tokenizer" in done.stdout
 
 
-def test_a_program_for_a_task_is_not_checked_by_components(bundle: Path) -> None:
+def test_a_program_for_a_task_is_called_as_its_runner_calls_it(bundle: Path) -> None:
     done = argosy("check", bundle / "model.pte", "--against", MODEL)
-    assert done.returncode == 1 and "made for a task" in done.stderr and "--tokens" in done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "calls as runners make them" in done.stdout
+    assert "9 on 0" in done.stdout and "1 on 9" in done.stdout and "4 on 3" in done.stdout
+
+
+def test_a_quantised_program_is_compared_in_its_scheme_and_measured(tmp_path: Path) -> None:
+    """Its own scheme in PyTorch decides, the model as it is gives figures; bundle and card say that it is quantised."""
+    text = tmp_path / "text.txt"
+    text.write_text("def read(self, path):\n    return open(path).read()\n")
+    folder = tmp_path / "out"
+    done = argosy("export", "executorch", "--model", MODEL, "--task", "text-generation", "--qlinear", "8da4w", "--qembedding", "8w",
+                  "--check", "full", "--text", text, "-o", folder)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert "this model with its own weights agrees with PyTorch" in last
+    assert "KL divergence" in last and "perplexity" in last and "best token" in last
+    manifest = json.loads((folder / "bundle.json").read_text())
+    assert manifest["check"]["kind"] == "full"
+    assert {each["encoding"] for each in manifest["quantized"]} == {"8da4w", "8w"}
+    card = (folder / "README.md").read_text()
+    assert "of linear layers stored as 8da4w" in card and "of embedding layers stored as 8w" in card
+    done = argosy("check", folder, "--against", MODEL, "--tokens", "16")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "are those of the unquantised model" in done.stdout
 
 
 def test_components_are_checked_within_bounds(tmp_path: Path) -> None:

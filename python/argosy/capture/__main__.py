@@ -48,14 +48,18 @@ def run(options: argparse.Namespace) -> None:
     warnings.filterwarnings("ignore")
     report("loading torch and transformers")
     from .configuration import canonical, load_config, read_configuration, set_dtype
-    from .session import open_session, trace_session, write_session
+    from .session import open_session, require_limits, trace_session, write_session
 
     configuration = canonical(read_configuration(options.model))
     config = load_config(options.model, trust_remote_code=options.trust_remote_code)
     report("observing the twin")
     set_dtype(config, options.dtype)
     session = open_session(config, options.task, shape=options.shape, prefill=options.prefill)
+    # Whoever waits for the capture can tell by this whether it is what he wants, before the work that takes time.
+    dims = {name: sorted(found.ranges) for name, found in session.dims.items()}
+    report("tracing", components=dims)
     trace_session(session, report, attention=options.attention)
+    require_limits(session)
     report("writing")
     write_session(session, options.output, configuration)
     report(

@@ -64,7 +64,7 @@ def emptied(cache: Any) -> Any:
     for name, part in vars(cache).items():
         if name == "cross_attention_cache":
             continue
-        if name in ("keys", "values") and isinstance(part, torch.Tensor):
+        if name in ("keys", "values", "indexer_keys") and isinstance(part, torch.Tensor):
             result.__dict__[name] = part.narrow(-2, 0, 0).contiguous()
         elif name in ("layers", "self_attention_cache") or isinstance(part, (torch.Tensor, dict, list)):
             result.__dict__[name] = emptied(part)

@@ -9,7 +9,9 @@ import torch
 from ..check.calls import error_line, expected_call
 from ..check.compare import difference
 from .components import Component, Shape
+from .conditions import all_hold
 from .reader import ReadGraph
+from .trace import Traced
 
 TOLERANCE = 1e-5
 
@@ -42,6 +44,12 @@ def edge_shapes(component: Component, limits: tuple[int, ...] = ()) -> list[Shap
     for limit in limits:
         shapes += [Shape(2, 1, limit - 1, 0), Shape(2, 1, limit, 0), Shape(1, limit + 3, 0, 0)]
     return [*shapes, *component.shapes]
+
+
+def within(traced: Traced, shapes: list[Shape]) -> list[Shape]:
+    """Those of ``shapes`` that the graph is right at, by the guards that were kept."""
+    conditions = [guard.condition for guard in traced.guards]
+    return [shape for shape in shapes if all_hold(conditions, traced.component.symbols(shape))]
 
 
 def compare(component: Component, graph: ReadGraph, model: torch.nn.Module, shape: Shape) -> Comparison:

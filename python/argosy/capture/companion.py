@@ -65,7 +65,11 @@ def last_model_frame(trace: str) -> tuple[str, int]:
         if not line.strip().startswith('File "'):
             continue
         path, rest = line.strip()[len('File "') :].split('"', 1)
-        path = path.rsplit("site-packages/", 1)[1] if "site-packages/" in path else path.rsplit("/", 1)[-1]
-        frames.append((path, int(rest.split(",")[1].removeprefix(" line "))))
+        frames.append((portable_path(path), int(rest.split(",")[1].removeprefix(" line "))))
     own = [frame for frame in frames if not frame[0].startswith(("torch/", "argosy/"))]
     return (own or frames or [("", 0)])[-1]
+
+
+def portable_path(path: str) -> str:
+    """A source file without folders of this machine."""
+    return path.rsplit("site-packages/", 1)[1] if "site-packages/" in path else path.rsplit("/", 1)[-1]

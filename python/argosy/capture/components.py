@@ -6,6 +6,7 @@ the meta device, of which only shapes matter.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import Any
 import torch
 
 from .caches import emptied, full_length_cache
-from .patches.rotary import forget_lengths, rotary_limits
+from .patches.rotary import forget_lengths, restart, rotary_limits
 
 Inputs = dict[str, Any]
 logger = logging.getLogger(__name__)
@@ -55,6 +56,8 @@ class Component:
     #: dims that are fixed, all of them at the sizes of ``own_media``, where a trace cannot keep one of them free
     together: tuple[str, ...] = ()
     own_media: int = 0
+    #: why calls have one row only; empty where they may have any number
+    one_row: str = ""
 
 
 def find_components(model: torch.nn.Module, *, prefill: bool = False) -> list[Component]:
@@ -169,15 +172,20 @@ def single_forward(model: torch.nn.Module) -> Component:
         return names | ({"text_batch": shape.batch + _MORE_TEXTS} if compares else {})
 
     compares = _compares_texts_with_pictures(model)
-    make = more_texts if compares else same_number
-    if not free:
-        return Component("model", make, run, symbols=symbols)
-    sides = {media: tuple(sample_inputs(model, Sizes(batch=1, media=media, free_pictures=True))["pixel_values"].shape[-2:])
-             for media in (0, 1, OWN, TRACED)}  # fmt: skip
-    known = {sides[0], sides[1]}
-    shapes = () if sides[OWN] in known else (Shape(2, 13, 1, 0, media=OWN),)
-    return Component("model", make, run, symbols=symbols, shapes=shapes, traced_media=TRACED,
-                     together=("height", "width"), own_media=OWN)  # fmt: skip
+    component = Component("model", more_texts if compares else same_number, run, symbols=symbols)
+    if free:
+        sides = {media: _sides(model, media) for media in (0, 1, OWN, TRACED)}
+        shapes = () if sides[OWN] in (sides[0], sides[1]) else (Shape(2, 13, 1, 0, media=OWN),)
+        component = replace(component, shapes=shapes, traced_media=TRACED, together=("height", "width"), own_media=OWN)
+    reason = _refuses_more_rows(component, model)
+    return one_row_only(component, reason) if reason else component
+
+
+def _sides(model: torch.nn.Module, media: int) -> tuple[int, ...]:
+    """Height and width of pictures of any size, by which ``media`` they are."""
+    from .twin import Sizes, sample_inputs
+
+    return tuple(sample_inputs(model, Sizes(batch=1, media=media, free_pictures=True))["pixel_values"].shape[-2:])
 
 
 def _takes_other_pictures(model: torch.nn.Module) -> bool:
@@ -185,17 +193,45 @@ def _takes_other_pictures(model: torch.nn.Module) -> bool:
     the only way to know: some vision transformers fit their positions to the picture, others refuse it."""
     from .twin import Sizes, sample_inputs
 
+    if "pixel_values" not in parameters_of(model.forward):
+        return False
     for media in (0, 1):
         try:
             inputs = sample_inputs(model, Sizes(batch=1, media=media, free_pictures=True))
-            if "pixel_values" not in inputs or inputs["pixel_values"].dim() < 4:
-                return False
+            if inputs["pixel_values"].dim() < 4:
+                return False  # patches in a row
             with torch.no_grad():
                 model(**to_device(inputs, model))
         except Exception as error:  # noqa: BLE001 - models refuse pictures in ways of their own
             logger.debug("%s takes no pictures of another size: %s", type(model).__name__, error)
             return False
     return True
+
+
+def _refuses_more_rows(component: Component, model: torch.nn.Module) -> str:
+    """What the model says to a call of two rows that it would take with one; empty if it says nothing."""
+
+    def call(batch: int) -> None:
+        with torch.no_grad():
+            component.run(model, model.forward, component.inputs(model, Shape(batch=batch)))
+
+    try:
+        call(2)
+    except Exception as refused:  # noqa: BLE001 - code of the model's own
+        with contextlib.suppress(Exception):
+            call(1)
+            said = str(refused).strip().splitlines() or [type(refused).__name__]
+            return said[0].rstrip(".")
+    return ""
+
+
+def one_row_only(component: Component, reason: str) -> Component:
+    """The component with calls of one row, whatever batch is asked for."""
+
+    def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+        return component.inputs(model, replace(shape, batch=1))
+
+    return replace(component, inputs=inputs, one_row=reason)
 
 
 def _compares_texts_with_pictures(model: torch.nn.Module) -> bool:
@@ -252,8 +288,10 @@ def decode(model: torch.nn.Module, cache: str) -> Component:
 
     def reference(model: torch.nn.Module, shape: Shape) -> dict[str, Any]:
         """All tokens at once, without a past: what the split into past and new tokens must not change. Only rotary
-        embeddings that depend on the length do: past keys keep the frequencies of their time."""
-        if shape.past and any(limit < shape.past + shape.sequence for limit in rotary_limits(model)):
+        embeddings that depend on the length do: past keys keep the frequencies of their time, unless the model's
+        ``generate`` computes them anew."""
+        begins_anew = restart(model) is not None
+        if shape.past and not begins_anew and any(limit < shape.past + shape.sequence for limit in rotary_limits(model)):
             with torch.no_grad():
                 return run(model, model.forward, inputs(model, shape))
         output, state = filled(model, tokens(model, shape))

@@ -12,12 +12,16 @@ from .components import Component, Shape
 from .structures import named_leaves
 
 
+#: Smallest and largest size by name of dim; None is no bound.
+Limits = dict[str, tuple[int, int | None]]
+
+
 @dataclass
 class Dims:
     #: for each input the name of each axis that varies: {"input_ids": {0: "batch", 1: "sequence"}}
     names: dict[str, dict[int, str]] = field(default_factory=dict)
     #: smallest and largest size of each name; None is no bound
-    ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    ranges: Limits = field(default_factory=dict)
     #: names that are sums of others: {"total_sequence": ("past_sequence", "sequence")}
     sums: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -71,7 +75,7 @@ def may_be_empty(name: str) -> bool:
     return name.startswith("past") or name.endswith("_tokens")
 
 
-def parse_shape(text: str) -> dict[str, tuple[int, int | None]]:
+def parse_shape(text: str) -> Limits:
     """``batch=1,sequence=1..2048,past_sequence=0..`` as ranges by name."""
     ranges = {}
     for part in filter(None, (item.strip() for item in text.split(","))):
@@ -90,12 +94,36 @@ def parse_shape(text: str) -> dict[str, tuple[int, int | None]]:
     return ranges
 
 
-def narrowed(dims: Dims, limits: dict[str, tuple[int, int | None]]) -> Dims:
-    """``dims`` within ``limits``; a dim with one size left is no longer dynamic in the capture's interface."""
+def reach(limits: Limits) -> int:
+    """How many positions a twin needs to be called within ``limits``."""
+    lengths = [low for name, (low, _) in limits.items() if name.endswith("sequence")]
+    return 128 + max(lengths, default=0)
+
+
+def check_names(limits: Limits, components: list[Dims]) -> None:
+    """Every name of ``limits`` is one of a dim of some component."""
+    known = sorted({name for dims in components for name in dims.ranges})
+    for name in limits:
+        if name not in known:
+            raise ExportError(
+                f"the model has no dim '{name}' that --shape could narrow",
+                code="invalid-input",
+                hint=f"it has {', '.join(known)}" if known else "none of its dims varies",
+            )
+
+
+def narrowed(dims: Dims, limits: Limits) -> Dims:
+    """``dims`` within ``limits``. A dim that has one size left is a number in what is exported."""
     ranges = dict(dims.ranges)
-    for name in ranges.keys() & limits.keys():
+    for name in sorted(ranges.keys() & limits.keys()):
         low, high = ranges[name]
         wanted_low, wanted_high = limits[name]
         bounds = [bound for bound in (high, wanted_high) if bound is not None]
         ranges[name] = (max(low, wanted_low), min(bounds, default=None))
+        if ranges[name][1] is not None and ranges[name][0] > ranges[name][1]:
+            raise ExportError(
+                f"--shape leaves the dim '{name}' no size: it is {low} {f'to {high}' if high is not None else 'or more'}",
+                code="invalid-input",
+                hint="give a size in that range",
+            )
     return Dims(dims.names, ranges, dims.sums)

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
+from ..errors import ExportError
 from . import weightless
 from .caches import on_cpu
 from .components import Component, Inputs, Shape, find_components
-from .dims import Dims, narrowed, observe_dims, parse_shape
+from .conditions import all_hold
+from .dims import Dims, Limits, check_names, narrowed, observe_dims, parse_shape, reach
 from .structures import identifier, named_leaves
-from .trace import Traced, trace
+from .trace import Traced, trace, without_numbers
 from .wiring import wiring
 from .writer import GraphEntry, Manifest, write_capture
 
@@ -32,9 +34,13 @@ class Session:
     twin: torch.nn.Module
     components: list[Component]
     dims: dict[str, Dims] = field(default_factory=dict)
+    #: what dims were narrowed to on request
+    limits: Limits = field(default_factory=dict)
     traced: list[Traced] = field(default_factory=list)
     #: weights that a checkpoint may lack, since the model computes them
     computed: list[str] = field(default_factory=list)
+    #: weights that are equal to others unless a checkpoint says otherwise
+    ties: dict[str, str] = field(default_factory=dict)
     #: CPU seconds inside torch: "export" and "serialize"
     cpu_seconds: dict[str, float] = field(default_factory=lambda: {"export": 0.0, "serialize": 0.0})
 
@@ -45,12 +51,13 @@ def open_session(config, task: str | None = None, *, shape: str | None = None, p
     from .twin.build import narrowed as own_part
 
     limits = parse_shape(shape or "")
-    twin = build(config, task=task)
+    twin = build(config, task=task, reach=reach(limits))
     components = find_components(twin, prefill=prefill)
     cls = model_class(config, task)
-    session = Session(own_part(config, cls), cls, task or "", twin, components)
-    for component in components:
-        session.dims[component.name] = narrowed(observe_dims(component, twin), limits)
+    session = Session(own_part(config, cls), cls, task or "", twin, components, limits=limits)
+    observed = {component.name: observe_dims(component, twin) for component in components}
+    check_names(limits, list(observed.values()))
+    session.dims = {name: narrowed(dims, limits) for name, dims in observed.items()}
     return session
 
 
@@ -62,18 +69,19 @@ def trace_session(
     from .attention import whole_attention
     from .patches import shape_patches, tracing_patches
 
-    shape = trace_shape(session.config)
+    usual = trace_shape(session.config)
+    shapes = {each.name: reaching(each, usual, session.limits) for each in session.components}
     model = weightless.build_on_meta(session.model_class, session.config)
     inputs = None
     with contextlib.suppress(Exception), shape_patches(model):
-        inputs = {each.name: _inputs_to_trace(each, model, shape) for each in session.components}
+        inputs = {each.name: _inputs_to_trace(each, model, shapes[each.name]) for each in session.components}
     model = weightless.without_weights(model)
-    session.computed = weightless.computed_weights(model)
+    session.computed, session.ties = weightless.computed_weights(model), weightless.ties(model)
     if inputs is None:
         # Code that computes with values does not run on meta; fake tensors stand for values that nobody knows, but are
         # several times slower.
         with weightless.fake_mode(model):
-            inputs = {each.name: _inputs_to_trace(each, model, shape) for each in session.components}
+            inputs = {each.name: _inputs_to_trace(each, model, shapes[each.name]) for each in session.components}
     inputs = {name: [on_cpu(value) for value in made] for name, made in inputs.items()}
     with tracing_patches(model), whole_attention(model) if attention == "whole" else contextlib.nullcontext():
         for component in session.components:
@@ -110,6 +118,45 @@ def trace_shape(config) -> Shape:
     return Shape(2, 19 + 2 * longest, 23 + 2 * longest, 3, media=1)
 
 
+#: The part of a shape that makes a dim longer.
+_MADE_LONGER = {"batch": "batch", "sequence": "sequence", "encoder_sequence": "sequence", "past_sequence": "past",
+                "decoder_sequence": "past", "total_sequence": "past"}  # fmt: skip
+
+
+def reaching(component: Component, shape: Shape, limits: Limits) -> Shape:
+    """``shape`` with dims that are as long as ``limits`` ask for at least: code that branches on a length is traced on
+    the side that is wanted."""
+    for name, (low, high) in limits.items():
+        missing = low - component.symbols(shape).get(name, low)
+        if missing > 0 and name in _MADE_LONGER:
+            more = missing if high is None else missing + min(3, high - low)
+            shape = replace(shape, **{_MADE_LONGER[name]: getattr(shape, _MADE_LONGER[name]) + more})
+    return shape
+
+
+def require_limits(session: Session) -> None:
+    """Raises where a graph is not right in all of the ranges that were asked for."""
+    for traced in session.traced:
+        for guard in traced.guards:
+            if guard.dim not in session.limits:
+                continue
+            low, high = session.limits[guard.dim]
+            asked = f"{guard.dim}={low}..{'' if high is None else high}"
+            if guard.high is not None and high is not None and high > guard.high:
+                other = f"{guard.dim}={low}..{guard.high}, or {guard.dim}={guard.high + 1}..{high}"
+            elif guard.low is not None and low < guard.low:
+                other = f"{guard.dim}={guard.low}..{'' if high is None else high}"
+            else:
+                continue
+            line = f" ({guard.where})" if guard.where else ""
+            raise ExportError(
+                f"{traced.component.name} cannot be one graph for {asked}: the model's code takes another way beyond "
+                f"{guard.condition}{line}",
+                code="usage",
+                hint=f"write --shape {other}",
+            )
+
+
 def chunk_sizes(config) -> list[int]:
     """Sizes of chunks that the code of a model may branch on, by the names that configurations give them."""
     return _integers(config, ("chunk_size",))
@@ -118,11 +165,12 @@ def chunk_sizes(config) -> list[int]:
 def shape_limits(session: Session) -> tuple[int, ...]:
     """Lengths at which the twin changes its ways: windows, chunks, and where a scaled rotary embedding sets in."""
     from .patches.rotary import rotary_limits
+    from .twin.rotary import LIMIT
 
     config = session.twin.config
     windows = _integers(config, ("sliding_window", "attention_window", "local_attention", "window_size"))
     return tuple(
-        sorted({size for size in (*windows, *chunk_sizes(config), *rotary_limits(session.twin)) if 2 < size <= 32})
+        sorted({size for size in (*windows, *chunk_sizes(config), *rotary_limits(session.twin)) if 2 < size <= LIMIT})
     )
 
 
@@ -140,12 +188,12 @@ def _integers(config, endings: tuple[str, ...]) -> list[int]:
 def write_session(session: Session, path: str | os.PathLike, configuration: dict) -> None:
     graphs = [
         GraphEntry(each.component.name, each.program, each.dims.names, each.dims.ranges, each.dims.sums, each.output_names,
-                   each.input_paths, cache=_cache_layout(each), specialized=each.specialized,
+                   each.input_paths, cache=_cache_layout(each), specialized=each.specialized, guards=each.guards,
                    samples=_sample_call(session, each), computed=session.computed)
         for each in session.traced
     ]  # fmt: skip
     manifest = Manifest(
-        session.model_class.__name__, session.task, configuration, wiring(session.traced), versions=versions()
+        session.model_class.__name__, session.task, configuration, wiring(session.traced), session.ties, versions()
     )
     session.cpu_seconds["serialize"] += write_capture(path, graphs, manifest)
 
@@ -164,15 +212,20 @@ def _cache_layout(traced: Traced) -> dict | None:
 
 
 def _sample_call(session: Session, traced: Traced) -> dict[str, torch.Tensor]:
-    """What the twin's component may be called with, small, by graph input; nothing if it cannot be that small."""
+    """What the component may be called with, small, by graph input; nothing if it cannot be that small."""
+    component, conditions = traced.component, [guard.condition for guard in traced.guards]
     small = Shape(2, 5, 3, 1)
-    for shape in (small, replace(small, media=traced.component.own_media), trace_shape(session.config)):
+    for shape in (small, replace(small, media=component.own_media), trace_shape(session.config)):
+        shape = reaching(component, shape, session.limits)
+        if not all_hold(conditions, component.symbols(shape)):
+            continue
         try:
-            made = named_leaves(traced.component.inputs(session.twin, shape))
+            made = named_leaves(component.inputs(session.twin, shape))
         except Exception:  # noqa: BLE001 - models have smallest inputs of their own
             continue
-        samples = {identifier(name): tensor for name, tensor in made.items()}
-        if samples.keys() == traced.input_paths.keys() and not _misses_fixed_sizes(samples, traced):
+        twins = {identifier(name): tensor for name, tensor in made.items()}
+        samples = for_all_layers(twins, traced.dims.names, list(traced.input_paths))
+        if samples and not _misses_fixed_sizes(samples, traced):
             return samples
     return {}
 
@@ -181,6 +234,28 @@ def _misses_fixed_sizes(samples: dict[str, torch.Tensor], traced: Traced) -> boo
     """Whether media have another size than the one that the graph is for."""
     return any(samples[item["input"]].shape[item["dim"]] != item["value"] for item in traced.specialized
                if traced.dims.names[item["input"]][item["dim"]] in traced.component.together)  # fmt: skip
+
+
+def for_all_layers(
+    samples: dict[str, torch.Tensor], dims: dict[str, dict[int, str]], names: list[str]
+) -> dict[str, torch.Tensor]:
+    """A tensor for each of ``names``: the twin's, or that of another layer of the twin where it has fewer. Axes of ``dims``
+    vary, and must be alike in all layers that may stand in; the graph knows the sizes of the others. Nothing if a name has
+    no tensor."""
+    free: dict[str, set[tuple[int, ...]]] = {}
+    stand_in: dict[str, torch.Tensor] = {}
+    for name, tensor in samples.items():
+        pattern = without_numbers(name)
+        stand_in.setdefault(pattern, tensor)
+        free.setdefault(pattern, set()).add(tuple(tensor.shape[axis] for axis in sorted(dims.get(name, {}))))
+    found = {}
+    for name in names:
+        pattern = without_numbers(name)
+        if name in samples:
+            found[name] = samples[name]
+        elif len(free.get(pattern, ())) == 1:
+            found[name] = stand_in[pattern]
+    return found if len(found) == len(names) else {}
 
 
 def versions() -> dict[str, str]:

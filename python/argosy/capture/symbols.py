@@ -1,5 +1,6 @@
 """Symbolic sizes as they are: torch gives each input axis a symbol of its own, and writes down what held while it traced
-(a batch of at least two, lengths that are equal only by a guard). What was observed replaces that."""
+(a batch of at least two, lengths that are equal only by a guard). What was observed replaces that, with those guards that
+the graph does need."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def substituted(text: str, graph: GraphEntry) -> str:
 
 
 def set_ranges(document: dict, graph: GraphEntry) -> None:
-    """True ranges for the symbols that are left; no guards."""
+    """True ranges for the symbols that are left, and the guards that were kept."""
     symbols = _symbols_by_name(graph)
     replaced = _replacements(graph)
     ranges = {
@@ -38,7 +39,7 @@ def set_ranges(document: dict, graph: GraphEntry) -> None:
             if symbol in ranges:
                 ranges[symbol] = {**ranges[symbol], "min_val": low, "max_val": high}
     document["range_constraints"] = ranges
-    document["guards_code"] = []
+    document["guards_code"] = [guard.code for guard in graph.guards]
 
 
 def _symbols_by_name(graph: GraphEntry) -> dict[str, list[str]]:

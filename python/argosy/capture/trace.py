@@ -17,7 +17,9 @@ from torch.export.graph_signature import InputKind
 
 from .components import Component, Inputs
 from .dims import Dims
+from .guards import Guard, kept_guards, restart_guard, within_guards
 from .keeping import unchanged
+from .patches.rotary import restart
 from .swap import replaced
 from .structures import flatten, identifier, leaf_name
 
@@ -31,8 +33,10 @@ class Traced:
     #: graph input to dotted name: {"past_key_values_0_key": "past_key_values.0.key"}
     input_paths: dict[str, str]
     output_names: list[str]
-    #: by graph input
+    #: by graph input, with ranges in which the graph is right
     dims: Dims
+    #: what the graph needs of sizes beyond what its callers were to keep to
+    guards: list[Guard] = field(default_factory=list)
     #: dims that callers may expect to vary but the trace fixed
     specialized: list[dict] = field(default_factory=list)
     export_cpu_seconds: float = 0.0
@@ -47,9 +51,9 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     # The twin has fewer layers; the others' states vary as those that it has.
     by_pattern: dict[str, list[dict[int, str]]] = {}
     for name, axes in by_path.items():
-        by_pattern.setdefault(_without_numbers(name), []).append(axes)
+        by_pattern.setdefault(without_numbers(name), []).append(axes)
     for name in names:
-        known = by_pattern.get(_without_numbers(name), [])
+        known = by_pattern.get(without_numbers(name), [])
         if name not in by_path and known and all(axes == known[0] for axes in known):
             by_path[name] = known[0]
     shapes = {name: {axis: Dim.AUTO for axis, dim in by_path.get(name, {}).items() if dim not in fixed} for name in names}
@@ -73,13 +77,18 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     drop_assertions(program)
     drop_unused_weights(program)
     placed = Dims({name: by_path[name] for name in names if name in by_path}, dims.ranges, dims.sums)
+    guards = kept_guards(program, placed)
+    placed = within_guards(placed, guards)
+    if component.cache is not None and (found := restart(model)) and (guard := restart_guard(found, placed)):
+        guards.append(guard)
     paths = {name: leaf_name(path) for name, (path, _) in zip(names, leaves, strict=True)}
-    traced = Traced(component, program, paths, output_names, placed, export_cpu_seconds=seconds)
-    traced.specialized = _specialized(traced)
+    traced = Traced(component, program, paths, output_names, placed, guards, export_cpu_seconds=seconds)
+    traced.specialized = _specialized(traced) + _single_rows(traced, model)
     return traced
 
 
-def _without_numbers(name: str) -> str:
+def without_numbers(name: str) -> str:
+    """What names of the same tensor of different layers have in common."""
     return re.sub(r"\d+", "#", name)
 
 
@@ -141,6 +150,15 @@ def _specialized(traced: Traced) -> list[dict]:
                 found.append({"input": name, "dim": axis, "value": size,
                               "reason": f"the model's code fixes {dim} to {size} while it is traced"})  # fmt: skip
     return found
+
+
+def _single_rows(traced: Traced, model: torch.nn.Module) -> list[dict]:
+    if not traced.component.one_row:
+        return []
+    reason = f"the model refuses more rows ({traced.component.one_row})"
+    if getattr(getattr(model, "config", None), "pad_token_id", 0) is None:
+        reason += '; it may take them with a "pad_token_id" in config.json'
+    return [{"input": next(iter(traced.input_paths)), "dim": 0, "value": 1, "reason": reason}]
 
 
 def fixed_size(size: int | torch.SymInt) -> int | None:

@@ -153,29 +153,55 @@ def _tensor_of(model: torch.nn.Module, name: str) -> torch.Tensor:
     return getattr(model.get_submodule(owner), attribute)
 
 
+def ties(model: torch.nn.Module) -> dict[str, str]:
+    """Which weights share the values of which by the model's rules, unless a checkpoint holds both and they differ."""
+    tied = dict(getattr(model, "all_tied_weights_keys", None) or {})
+    for name in tied:
+        seen = {name}
+        while tied[name] in tied and tied[name] not in seen:
+            seen.add(tied[name])
+            tied[name] = tied[tied[name]]
+    return {name: owner for name, owner in tied.items() if owner not in tied}
+
+
 def _give_fake_weights(model: torch.nn.Module) -> None:
-    """Replaces parameters and buffers that are still on meta by fake CPU tensors; tied ones stay one tensor."""
+    """Replaces parameters and buffers that are still on meta by fake CPU tensors.
+
+    Weights that the model's rules tie become tensors of their own: a graph that uses one for both could not be given a
+    checkpoint that holds both and in which they differ. ``from_pretrained`` does not tie those.
+    """
     mode = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
-    fakes: dict[int, torch.Tensor] = {}
+    fakes: dict[tuple[int, str], torch.Tensor] = {}
     originals = []  # kept alive, so that ids stay unique
+    tied = ties(model)
+    names: dict[int, list[str]] = {}  # a module that is used in several places has several
+    for name, module in model.named_modules(remove_duplicate=False):
+        names.setdefault(id(module), []).append(f"{name}." if name else "")
 
     def fake(tensor: torch.Tensor) -> torch.Tensor:
         with mode:
             return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
+
+    def key(module: torch.nn.Module, name: str, tensor: torch.Tensor) -> tuple[int, str]:
+        places = [place + name for place in names[id(module)]]
+        return id(tensor), places[0] if all(place in tied for place in places) else ""
 
     for module in model.modules():
         for name, parameter in module._parameters.items():
             if parameter is None or parameter.device.type != "meta":
                 continue
             originals.append(parameter)
-            if id(parameter) not in fakes:
-                fakes[id(parameter)] = torch.nn.Parameter(fake(parameter), requires_grad=False)
-            module._parameters[name] = fakes[id(parameter)]
+            this = key(module, name, parameter)
+            if this not in fakes:
+                fakes[this] = torch.nn.Parameter(fake(parameter), requires_grad=False)
+            module._parameters[name] = fakes[this]
         for name, buffer in module._buffers.items():
             if buffer is not None and buffer.device.type == "meta":
                 originals.append(buffer)
-                fakes.setdefault(id(buffer), fake(buffer))
-                module._buffers[name] = fakes[id(buffer)]
+                this = key(module, name, buffer)
+                if this not in fakes:
+                    fakes[this] = fake(buffer)
+                module._buffers[name] = fakes[this]
 
 
 def fake_mode(model: torch.nn.Module) -> FakeTensorMode:

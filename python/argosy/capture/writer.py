@@ -17,6 +17,7 @@ from torch._export.serde.serialize import serialize
 from torch.export import ExportedProgram
 
 from .companion import companion
+from .guards import Guard
 from .symbols import set_ranges, substituted
 from .trace import fixed_size
 
@@ -48,6 +49,8 @@ class GraphEntry:
     input_paths: dict[str, str] = field(default_factory=dict)
     cache: Any = None
     specialized: list[dict] = field(default_factory=list)
+    #: what the graph needs of sizes; bounds are in ``ranges`` too
+    guards: list[Guard] = field(default_factory=list)
     #: parameters and buffers that come along all the same: a checkpoint may lack them
     computed: list[str] = field(default_factory=list)
     #: a call of the twin, by input; of floating-point tensors only the sizes are kept
@@ -62,6 +65,8 @@ class Manifest:
     task: str = ""
     configuration: dict = field(default_factory=dict)
     wiring: list[dict] = field(default_factory=list)
+    #: weights that graphs read apart, and what each is equal to unless a checkpoint holds both
+    ties: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
 
@@ -81,6 +86,7 @@ def write_capture(
         entries.append((names["graph"], reduced_graph(serialized, graph)))
         entries.append((names["companion"], to_json(companion(graph.program))))
         described.append({"name": graph.name, **names, "cache": graph.cache, "specialized": graph.specialized,
+                          "guards": [guard_entry(each) for each in graph.guards],
                           **interface(graph)})  # fmt: skip
     document = {
         "format": "argosy-capture",
@@ -92,6 +98,7 @@ def write_capture(
         "configuration_hash": hashlib.sha256(to_json(manifest.configuration)).hexdigest(),
         "components": described,
         "wiring": manifest.wiring,
+        "ties": list(manifest.ties.items()),
         "schemas": schemas([graph.program for graph in graphs]),
     }
     entries.insert(0, ("capture.json", to_json(document)))
@@ -109,13 +116,18 @@ def write_capture(
     return seconds
 
 
+def guard_entry(guard: Guard) -> dict:
+    longest = {} if guard.longest is None else {"longest": guard.longest}
+    return {"condition": guard.condition, "where": guard.where, **longest}
+
+
 def to_json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
 
 def reduced_graph(serialized: bytes, graph: GraphEntry) -> bytes:
-    """torch's JSON with the dims that were observed instead of the guards that torch made up, and without what the
-    companion holds."""
+    """torch's JSON with the dims that were observed and the guards that the graph needs instead of all that torch wrote
+    down, and without what the companion holds."""
     document = json.loads(substituted(serialized.decode(), graph))
 
     def reduce(part: dict) -> None:

@@ -24,7 +24,8 @@ def main(arguments: list[str] | None = None) -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("export", nargs="?", type=Path, help="a file or folder that argosy export wrote")
     parser.add_argument("--against", type=Path, help="folder of the model that was exported")
-    parser.add_argument("--calls", default="edge,observed,greedy", help="which ones (default: all three)")
+    parser.add_argument("--calls", default="edge,observed,greedy,text", help="which ones (default: all four)")
+    parser.add_argument("--text", type=Path, help="a file of text that the export and the model read, for figures")
     parser.add_argument("--tokens", type=int, default=0, metavar="N",
                         help="instead of calls, N greedy tokens of a bundle in its own engine")  # fmt: skip
     parser.add_argument("--engine-python", help="with --tokens: the Python of an engine that has its own environment")
@@ -46,9 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("give an export and --against, or --twin")
     if options.tokens < 0 or (options.tokens and options.export is None):
         parser.error("--tokens: at least 1, of a bundle")
-    unknown = set(options.calls.split(",")) - {"edge", "observed", "greedy"}
+    unknown = set(options.calls.split(",")) - {"edge", "observed", "greedy", "text"}
     if unknown:
-        parser.error(f"--calls: {', '.join(sorted(unknown))} is none of edge, observed, greedy")
+        parser.error(f"--calls: {', '.join(sorted(unknown))} is none of edge, observed, greedy, text")
     try:
         return run(options)
     except ExportError as error:
@@ -71,9 +72,10 @@ def run(options: argparse.Namespace) -> int:
     report("loading torch and transformers")
     from transformers.utils import logging
 
-    from ..run.bundles import has_component_methods, is_for_an_engine
-    from .checks import TwinRequest, check_bundle, check_export, check_twin
+    from ..run.bundles import is_for_an_engine
+    from .full import check_bundle, check_export
     from .rows import table_text
+    from .twin import TwinRequest, check_twin
 
     logging.disable_progress_bar()
     if options.twin is not None:
@@ -81,14 +83,14 @@ def run(options: argparse.Namespace) -> int:
                               options.dtype, options.trust_remote_code, tuple(options.option), options.program,
                               options.bundle_engine)  # fmt: skip
         checked = check_twin(request, report)
-    elif options.tokens or (is_for_an_engine(options.export) and not has_component_methods(options.export)):
+    elif options.tokens or is_for_an_engine(options.export):
         checked = check_bundle(options.export, options.against, count=options.tokens or 32,
                                trust_remote_code=options.trust_remote_code, engine_python=options.engine_python,
                                report=report)  # fmt: skip
     else:
         checked = check_export(options.export, options.against, engine=options.engine,
-                               calls=tuple(options.calls.split(",")), trust_remote_code=options.trust_remote_code,
-                               report=report)  # fmt: skip
+                               calls=tuple(options.calls.split(",")), text=options.text,
+                               trust_remote_code=options.trust_remote_code, report=report)  # fmt: skip
     text = json.dumps(checked.document(), indent=1) + "\n"
     if options.output is not None:
         options.output.write_text(text)
@@ -96,12 +98,8 @@ def run(options: argparse.Namespace) -> int:
         print(text, end="")
     else:
         print(table_text(checked.rows), end="")
-        wrong = sum(row.ok is False for row in checked.rows)
-        print(f"{checked.model_class} in {checked.engine}: "
-              + (f"{wrong} of {len(checked.rows)} calls are wrong" if wrong else
-                 f"{len(checked.rows)} calls, none wrong" if checked.ok else "no call could be made")
-              + f" (tolerance {checked.tolerance:g})")  # fmt: skip
-    return 0 if checked.ok else WRONG if checked.rows else 1
+        print(f"{checked.model_class} in {checked.engine}: {checked.summary()} (tolerance {checked.tolerance:g})")
+    return 0 if checked.ok else WRONG if any(row.ok is False for row in checked.rows) else 1
 
 
 if __name__ == "__main__":

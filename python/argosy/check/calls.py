@@ -26,6 +26,8 @@ class ExpectedCall:
     seconds: float = 0.0
     #: outputs of the graph that eager's call does not show are no mistake
     partial: bool = False
+    #: of a text: the id that comes next after each token; -1 after the last
+    following: torch.Tensor | None = None
 
 
 def expected_call(component: Component, model: torch.nn.Module, shape: Shape) -> ExpectedCall:

@@ -24,6 +24,8 @@ class Difference:
     error: str = ""
     elements: int = 0
     above: tuple[int, int] = (0, 0)
+    #: the norm of the difference against that of what is expected, of the output where that is largest
+    overall: float = 0.0
 
     def share(self, which: int) -> float:
         """Of elements that differ by more than 0.1 (``which=0``) or 0.01 (``which=1``)."""
@@ -89,5 +91,7 @@ def _add(
     result.abs = max(result.abs, largest)
     result.rel = max(result.rel, (apart / size.clamp_min(floor)).max().item())
     result.scaled = max(result.scaled, largest / max(1.0, size.max().item()))
+    counted = size if ignored is None else size.masked_fill(ignored, 0.0)
+    result.overall = max(result.overall, apart.norm().item() / max(counted.norm().item(), 1e-6))
     result.elements += apart.numel()
     result.above = (result.above[0] + int((apart > 0.1).sum()), result.above[1] + int((apart > 0.01).sum()))

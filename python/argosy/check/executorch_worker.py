@@ -169,19 +169,49 @@ def open_executorch(path: str) -> dict[str, Callable[[dict[str, Any]], dict[str,
     """The components that a program has methods of. Each keeps what it is called with in mind only where it has states."""
     manifest = read_manifest(path)
     program = open_program(path)
-    return {graph["component"]: _runner(program, graph) for graph in manifest["graphs"]}
+    components = {each["name"]: each for each in manifest["components"]}
+    return {each["component"]: _runner(program, each, components[each["component"]]) for each in manifest["graphs"]}
 
 
-def _runner(program: Any, graph: Mapping[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+def _runner(
+    program: Any, graph: Mapping[str, Any], component: Mapping[str, Any]
+) -> Callable[[dict[str, Any]], dict[str, Any]]:
     call = open_method(program, graph["method"])
+    dims = {item["name"]: item["dims"] for item in component["inputs"] if item["name"] in graph["inputs"]}
 
     def run(inputs: dict[str, Any]) -> dict[str, Any]:
         if missing := [name for name in graph["inputs"] if name not in inputs]:
             raise ValueError(f"the method also takes {', '.join(missing)}")
+        check_sizes({name: inputs[name] for name in graph["inputs"]}, dims, component.get("sums", {}))
         outputs = call([inputs[name] for name in graph["inputs"]])
         return dict(zip(graph["outputs"], outputs, strict=True))
 
     return run
+
+
+def check_sizes(
+    inputs: Mapping[str, Any], dims: Mapping[str, Sequence[int | str | None]], sums: Mapping[str, Sequence[str]] | None = None
+) -> None:
+    """Raises ``ValueError`` for inputs that differ in a dim that they share, or where one dim is not the sum of others.
+    The runtime looks at inputs one by one, and kernels that cannot go on with two of them may end the process."""
+    found: dict[str, tuple[int, str]] = {}
+    for name, names in dims.items():
+        sizes = tuple(getattr(inputs.get(name), "shape", ()))
+        if name not in inputs or not hasattr(inputs[name], "shape"):
+            continue
+        if len(sizes) != len(names):
+            raise ValueError(f"{name} has {len(sizes)} dims, the program takes {len(names)}")
+        for dim, size in zip(names, sizes, strict=True):
+            if not isinstance(dim, str):
+                continue
+            first, owner = found.setdefault(dim, (size, name))
+            if size != first:
+                raise ValueError(f"{owner} and {name} differ in {dim}: {first} and {size}")
+    for dim, parts in (sums or {}).items():
+        if dim in found and all(part in found for part in parts):
+            total = sum(found[part][0] for part in parts)
+            if found[dim][0] != total:
+                raise ValueError(f"{found[dim][1]} has {found[dim][0]} of {dim}, which is {' + '.join(parts)}: {total}")
 
 
 def import_runtime() -> types.ModuleType:

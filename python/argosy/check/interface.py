@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ..capture.components import Component, Shape, positions
+from ..capture.conditions import all_hold
 
 _DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
            "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}  # fmt: skip
@@ -90,11 +91,15 @@ def next_states(interface: Mapping[str, Any], outputs: Mapping[str, torch.Tensor
 
 
 def promised_shapes(component: Component, shapes: list[Shape], interface: Mapping[str, Any]) -> list[Shape]:
-    """``shapes`` brought within the dims that the user narrowed; each once, and without those that cannot be."""
+    """``shapes`` brought within the dims that the user narrowed; each once, and without those that cannot be, or that the
+    graphs are not for."""
+    ranges = interface.get("dims") or {}
+    conditions = [guard["condition"] for guard in interface.get("guards") or ()]
     found: list[Shape] = []
     for shape in shapes:
-        shape = _narrowed(component, shape, interface.get("dims") or {})
-        if shape not in found and _is_promised(component, shape, interface.get("dims") or {}):
+        shape = _narrowed(component, shape, ranges)
+        is_promised = _is_promised(component, shape, ranges) and all_hold(conditions, component.symbols(shape))
+        if is_promised and shape not in found:
             found.append(shape)
     return found
 
@@ -121,6 +126,23 @@ def _is_promised(component: Component, shape: Shape, ranges: Mapping[str, Any]) 
 def _is_within(size: int, limits: Mapping[str, Any]) -> bool:
     low, high = limits.get("min"), limits.get("max")
     return (low is None or size >= low) and (high is None or size <= high)
+
+
+def single_sizes(interface: Mapping[str, Any], calls: list[Mapping[str, torch.Tensor]]) -> dict[str, int]:
+    """Dims that callers may vary, by the word of the export, but that all ``calls`` have one size of: nobody knows whether
+    they really vary."""
+    seen: dict[str, set[int]] = {}
+    fixed = {(item["input"], item["dim"]) for item in interface.get("specialized") or []}
+    for inputs in calls:
+        for item in interface["inputs"]:
+            tensor = inputs.get(item["name"])
+            for axis, dim in enumerate(item["dims"] if tensor is not None else ()):
+                if isinstance(dim, str) and (item["name"], axis) not in fixed:
+                    seen.setdefault(dim, set()).add(tensor.shape[axis])
+    ranges = interface.get("dims") or {}
+    single = {dim: next(iter(sizes)) for dim, sizes in seen.items() if len(sizes) == 1}
+    return {dim: size for dim, size in single.items()
+            if (limits := ranges.get(dim) or {}).get("max") is None or limits.get("min") != limits["max"]}  # fmt: skip
 
 
 def fits(inputs: Mapping[str, torch.Tensor], interface: Mapping[str, Any]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +31,8 @@ class Row:
     note: str = ""
     #: not what eager usually says, for a reason that is the engine's; the note says which
     excused: bool = False
+    #: a figure, not a verdict: the note has it
+    measures: bool = False
 
     def columns(self) -> dict[str, Any]:
         """Flat, for JSON and data frames; the names are those of ``InputObserver.check_discrepancies``."""
@@ -47,21 +51,25 @@ class Row:
         }
 
 
-def run_call(engine: EngineProcess, call: ExpectedCall, tolerance: float) -> Row:
-    """Runs a call in the engine and judges it."""
+def run_call(engine: EngineProcess, call: ExpectedCall, tolerance: float, overall: float = math.inf,
+             on_outputs: Callable[[dict[str, torch.Tensor]], None] = lambda outputs: None) -> Row:  # fmt: skip
+    """Runs a call in the engine and judges it: by the element that is farthest off, and by all together."""
     row = Row(call.component, call.origin, call.shape, False, seconds_model=call.seconds)
     try:
         outputs, row.seconds_program = engine.call(call.component, call.inputs)
     except EngineError as error:
         row.note = str(error)
         return row
+    on_outputs(outputs)
     found = difference(*_paired(call, outputs), ignored=call.ignored)
     row.difference = found
-    row.ok = not found.error and found.scaled <= tolerance
+    row.ok = not found.error and found.scaled <= tolerance and found.overall <= overall
     if found.error:
         row.note = found.error
     elif not row.ok:
         row.note = f"{found.worst} is off by {found.abs:.2g}"
+        if found.scaled <= tolerance:
+            row.note += f", all of it by {100 * found.overall:.2g} %"
     return row
 
 
@@ -73,15 +81,20 @@ def _paired(
     actual = {dotted.get(name, name): tensor for name, tensor in outputs.items()}
     if not call.partial:
         return call.outputs, actual
-    shown = {}
+    wanted: dict[str, torch.Tensor] = {}
+    shown: dict[str, torch.Tensor] = {}
     for name, want in call.outputs.items():
         if name not in actual:
             continue
         have = actual[name]
-        if name == "logits" and have.dim() == want.dim() == 3 and want.shape[1] < have.shape[1]:
-            have = have[:, -want.shape[1] :]  # generate asks for the last token's only
-        shown[name] = have
-    return {name: call.outputs[name] for name in shown} if shown else call.outputs, shown
+        if name == "logits" and have.dim() == want.dim() == 3:
+            # Generate asks for the last token's only, and so do runners.
+            last = min(want.shape[1], have.shape[1])
+            want, have = want[:, want.shape[1] - last :], have[:, have.shape[1] - last :]
+        if have.shape != want.shape and have.numel() == want.numel():
+            want = want.reshape(have.shape)  # features of pictures, with or without a row for each
+        wanted[name], shown[name] = want, have
+    return wanted if shown else call.outputs, shown
 
 
 def table_text(rows: list[Row]) -> str:
@@ -111,6 +124,8 @@ def table_text(rows: list[Row]) -> str:
 
 
 def _verdict(row: Row) -> str:
+    if row.measures:
+        return row.note
     if row.ok is None:
         return f"not run: {row.note}"
     word = "ok" if row.ok else "WRONG"

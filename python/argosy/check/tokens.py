@@ -95,10 +95,15 @@ def _prompts(model: torch.nn.Module, folder: Path | None) -> list[list[int]]:
                 return found
         except Exception:  # noqa: BLE001 - random ids are as good
             pass
-    text = model.config.get_text_config(decoder=True)
-    random = torch.Generator().manual_seed(7)
-    allowed = torch.tensor([token for token in range(text.vocab_size) if token not in special])
-    return [allowed[torch.randint(len(allowed), (length,), generator=random)].tolist() for length in _LENGTHS]
+    return [random_ids(model, length, seed=7 + number)[0].tolist() for number, length in enumerate(_LENGTHS)]
+
+
+def random_ids(model: torch.nn.Module, length: int, seed: int) -> torch.Tensor:
+    """[1, length] tokens that mean nothing special."""
+    special = special_ids(model)
+    vocabulary = model.config.get_text_config(decoder=True).vocab_size
+    allowed = torch.tensor([token for token in range(vocabulary) if token not in special])
+    return allowed[torch.randint(len(allowed), (1, length), generator=torch.Generator().manual_seed(seed))]
 
 
 def special_ids(model: torch.nn.Module) -> set[int]:
@@ -236,6 +241,22 @@ def judge(row: Row, expected: ExpectedRun, made: list[list[int]], tolerance: flo
                      f"{margins[at]:.1e} of their size apart" + (f", a near tie (up to {2 * tolerance:g})" if near else ""))  # fmt: skip
     row.tokens = (agreed, sum(map(len, expected.tokens)))
     row.note = "; ".join(notes)
+
+
+def agreement_row(process: BundleProcess, original: list[ExpectedRun], count: int) -> Row:
+    """How many of a quantised bundle's greedy tokens are those of the model as it is: a figure, not a verdict."""
+    row = Row("bundle", "quality", f"{count} new tokens", True, measures=True)
+    agreed = total = 0
+    for each in original:
+        if each.reason:
+            continue
+        made = process.ask({"ids": each.prompts, "max_new_tokens": count})["tokens"]
+        for ours, theirs in zip(made, each.tokens, strict=True):
+            same = [a == b for a, b in zip(ours, theirs)]  # noqa: B905 - one may end earlier
+            agreed += same.index(False) if False in same else len(same)
+            total += len(theirs)
+    row.note = f"{agreed} of {total} greedy tokens, up to the first that differs, are those of the unquantised model"
+    return row
 
 
 def tokenizer_row(process: BundleProcess, folder: Path) -> Row | None:

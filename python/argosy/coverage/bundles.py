@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..check.checks import ENGINES
+from ..check.engines import ENGINES
 from ..check.rows import Row
 from ..check.tokens import NEW_TOKENS, ExpectedRun, expected_runs, run_bundle
 from ..run.bundles import open_bundle

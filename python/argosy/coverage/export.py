@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..check.checks import TwinRequest, check_twin
+from ..check.twin import TwinRequest, check_twin
 from ..check.rows import Row
 from .worker import Report
 

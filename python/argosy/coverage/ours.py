@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..capture.check import compare, edge_shapes
+from ..capture.check import compare, edge_shapes, within
 from ..capture.components import Component, Shape
 from ..capture.configuration import canonical
 from ..capture.reader import read_capture
@@ -38,7 +38,7 @@ def run(config: Any, report: Report) -> None:
             if not result.ok:
                 text = result.error or f"{result.worst} is off by {result.max_abs:.2g}"
                 problems.append(f"{component.name} at {shape}: {text}")
-        for shape in edge_shapes(component, limits):
+        for shape in within(traced, edge_shapes(component, limits)):
             result = compare(component, graphs[component.name], session.twin, shape)
             edges, passed = edges + 1, passed + result.ok
             if not result.ok:
@@ -48,6 +48,7 @@ def run(config: Any, report: Report) -> None:
         components[component.name] = {
             "nodes": len(traced.program.graph.nodes),
             "max_abs": worst if math.isfinite(worst) else None,
+            "limits": [guard.condition for guard in traced.guards],
         }
     report.update(components=components, nodes=sum(part["nodes"] for part in components.values()))
     report.update(edges=edges, edges_ok=passed, edges_reason="; ".join(beyond[:2]))

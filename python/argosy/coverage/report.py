@@ -62,7 +62,7 @@ def render(document: dict[str, Any]) -> str:
         " `transformers.exporters.DynamoExporter` with `dynamic=True` on the same twin, held to the same; *peer traced*"
         " also counts programs that are wrong at one of the two shapes or refuse it. *edges*: further shapes that agree, of"
         " those tried: batch 1 and 3, one token and many, no past and a long one, left padding, other media, both sides of"
-        " windows, chunks and rotary limits.",
+        " windows, chunks and rotary limits. A family with limits is right up to there, and is not called beyond.",
         "",
     ]
     lines += table(
@@ -86,6 +86,8 @@ def render(document: dict[str, Any]) -> str:
         ("family", "class", "kind", "ours", "edges", "components", "nodes", "CPU s", "peak MB", "peer", "peer CPU s"),
         (_cells(row) for row in document["families"]),
     )
+    if limits := list(_limits(document["families"])):
+        lines += ["", "## Limits of graphs", "", *limits]
     lines += ["", "## What did not work", ""]
     failed = list(reasons(document["families"], "ours"))
     lines += failed or ["Nothing."]
@@ -116,6 +118,14 @@ def _cells(row: dict[str, Any]) -> list[Any]:
         peer["status"],
         peer.get("cpu_seconds", ""),
     ]
+
+
+def _limits(rows: list[dict[str, Any]]) -> Iterable[str]:
+    """Where graphs are right that are not so everywhere; sizes are those of twins."""
+    for row in rows:
+        for component, part in row["ours"].get("components", {}).items():
+            if part.get("limits"):
+                yield f"- **{row['family']}**, {component}: {', '.join(f'`{limit}`' for limit in part['limits'])}"
 
 
 def reasons(rows: list[dict[str, Any]], tool: str) -> Iterable[str]:

@@ -38,8 +38,10 @@ class ExecutorchProgram:
         exported_program: torch.export.ExportedProgram,
         weights: list[torch.Tensor],
         notes: list[str],
+        dims: Mapping[str, Sequence[int | str]],
     ) -> None:
         self._core = core
+        self._dims = dims  # of inputs: sizes, or names of those that vary
         self._weights = weights  # the core holds addresses only
         self._call: Callable[[Sequence[Any]], list[Any]] | None = None
         self._folder: tempfile.TemporaryDirectory | None = None
@@ -127,6 +129,11 @@ class ExecutorchProgram:
                 code="invalid-input",
                 hint="give what the model was exported with; prepare_for_export adds what it computes from inputs",
             )
+        try:
+            executorch_worker.check_sizes(given, self._dims)
+        except ValueError as error:
+            raise ExportError(f"the program cannot be called like that: {error}", code="invalid-input",
+                              hint="give inputs whose sizes go together, as those of the export did") from error  # fmt: skip
 
     def __repr__(self) -> str:
         return f"ExecutorchProgram(inputs={self.input_names}, outputs={self.output_names})"

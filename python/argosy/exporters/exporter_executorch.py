@@ -103,7 +103,8 @@ def lower_program(
     paths = input_paths(exported, inputs)
     output_names = output_paths(exported)
     dims, ranges = dims_of(exported, inputs, paths, config.dynamic_shapes)
-    largest = largest_sizes(dims, ranges, {name: get_leaf_tensors(dict(inputs))[path] for name, path in paths.items()}, config)
+    samples = {name: get_leaf_tensors(dict(inputs))[path] for name, path in paths.items()}
+    largest = largest_sizes(dims, ranges, samples, config)
     ranges = {name: (low, largest.get(name, high)) for name, (low, high) in ranges.items()}
     entry = GraphEntry("model", exported, dims, ranges, output_names=output_names, input_paths=paths)
     weights, tensors = live_tensors(exported)
@@ -115,7 +116,9 @@ def lower_program(
     notes += core.notes
     for note in notes:
         logger.info(note)
-    return ExecutorchProgram(core, list(paths.values()), output_names, exported, weights, notes)
+    named = {path: [dims.get(name, {}).get(axis, size) for axis, size in enumerate(samples[name].shape)]
+             for name, path in paths.items()}  # fmt: skip
+    return ExecutorchProgram(core, list(paths.values()), output_names, exported, weights, notes, named)
 
 
 def largest_sizes(

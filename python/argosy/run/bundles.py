@@ -56,16 +56,9 @@ def open_bundle(folder: str | Path) -> Bundle:
 
 
 def is_for_an_engine(path: Path) -> bool:
-    """Whether this is a bundle whose graphs are as an engine wants them, not as components are."""
-    return path.is_dir() and read_json(path / "bundle.json").get("engine", "plain") != "plain"
-
-
-def has_component_methods(folder: Path) -> bool:
-    """Whether this is a bundle of ExecuTorch whose methods are the model's components: it was not made for a task."""
-    from ..check.executorch_worker import has_components, read_manifest
-
-    program = folder / "model.pte"
-    return program.is_file() and has_components(read_manifest(str(program)))
+    """Whether this is a bundle whose graphs are as an engine wants them: neither components nor methods that the check calls
+    one by one."""
+    return path.is_dir() and read_json(path / "bundle.json").get("engine", "plain") not in ("plain", "executorch")
 
 
 def detect_engine(folder: Path) -> str:

@@ -67,6 +67,16 @@ class Session:
             steps.append(generator.get_next_tokens().tolist())  # a sequence alone lacks the token that ends it
         return [self.up_to_end([step[i] for step in steps]) for i in range(len(rows))]
 
+    def feed(self, prompts: list[list[list[int]]], file: str) -> None:
+        """Each prompt in pieces, as applications go on with a conversation; the logits behind each piece."""
+        found = {}
+        for number, pieces in enumerate(prompts):
+            generator = self.generator(1, sum(map(len, pieces)) + 1)
+            for i, piece in enumerate(pieces):
+                generator.append_tokens(numpy.array([piece], numpy.int32))
+                found[f"{number}.{i}"] = numpy.array(generator.get_logits(), numpy.float32)
+        numpy.savez(file, **found)
+
     def up_to_end(self, tokens: list[int]) -> list[int]:
         for i, token in enumerate(tokens):
             if token in self.ends:

@@ -31,6 +31,8 @@ class Runner:
     pads_behind: bool = False
     #: penalties, forced and suppressed tokens of generation_config.json count
     own_settings: bool = False
+    #: answers "feed" with the logits of each piece of a prompt
+    gives_logits: bool = False
     is_node: bool = False
 
     def command(self, folder: Path, python: str | None = None) -> list[str]:
@@ -47,7 +49,7 @@ RUNNERS = {
     row.name: row
     for row in (
         Runner("genai", "ONNX Runtime GenAI", "worker.py", "pip install onnxruntime-genai", batches=True,
-               pads_behind=True),
+               pads_behind=True, gives_logits=True),
         Runner("transformersjs", "transformers.js", "transformersjs_worker.cjs",
                "install Node 20, then npm install @huggingface/transformers here, or name its node_modules by NODE_PATH",
                batches=True, own_settings=True, is_node=True),

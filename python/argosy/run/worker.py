@@ -7,6 +7,7 @@ stdin, a JSON object, is answered by one. A request has ``max_new_tokens`` and o
 
     "ids": [[…], …]      rows of token ids, of any lengths and without padding
     "text": "…"          with "chat" (apply the chat template), "images" and "audios" (files), "stream"
+    "feed": [[[…], …], …]   prompts in pieces, one after the other: writes the logits behind each piece to "logits" (.npz)
     "encode": ["…", …]   gives "ids" as the engine's own tokenizer makes them
     "prepare": "FILE"    with what goes with "text": writes what the engine's processor makes of it (.npz), gives "names"
     "tensors": "FILE"    inputs that are prepared already (.npz)
@@ -48,6 +49,9 @@ def answer(session: Any, request: dict[str, Any]) -> dict[str, Any]:
         return {"ids": session.encode(request["encode"])}
     if "prepare" in request:
         return {"names": session.prepare(request)}
+    if "feed" in request:
+        session.feed(request["feed"], request["logits"])
+        return {}
     start = time.perf_counter()
     if "ids" in request:
         made = {"tokens": session.ids(request["ids"], request["max_new_tokens"])}

@@ -106,6 +106,9 @@ struct NamedData {
 struct Document {
   std::vector<Method> methods;
   std::vector<NamedData> data;  // keys are unique; in order of first use
+  /// Weights that are stored as integers: a line "WEIGHT USE ENCODING GROUP" each, every one once; not part of the
+  /// file.
+  std::vector<std::string> quantized;
 };
 
 }  // namespace argosy::executorch

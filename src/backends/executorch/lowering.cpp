@@ -46,7 +46,7 @@ Pass fix_dims(const LoweringOptions& options) {
                 auto found = fixed.find(name);
                 if (found != fixed.end()) numbers.emplace(symbol, component.symbols->integer(found->second));
               }
-              if (!numbers.empty()) substitute_symbols(component, numbers);
+              if (!numbers.empty()) specialise(component, numbers);
             }
             return true;
           }};

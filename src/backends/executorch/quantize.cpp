@@ -1,7 +1,10 @@
 #include "backends/executorch/quantize.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
+#include "backends/executorch/group_size.h"
 #include "base/text.h"
 #include "ir/rewriter.h"
 #include "passes/emitter.h"
@@ -9,6 +12,18 @@
 #include "tensor/quantize_source.h"
 
 namespace argosy::executorch {
+
+std::string_view name_of(LinearEncoding encoding) {
+  switch (encoding) {
+    case LinearEncoding::kFloat: return "float";
+    case LinearEncoding::k8da4w: return "8da4w";
+    case LinearEncoding::k8da8w: return "8da8w";
+    case LinearEncoding::k4w: return "4w";
+    case LinearEncoding::k8w: return "8w";
+  }
+  return "";
+}
+
 namespace {
 
 constexpr std::string_view kEmbeddingByte =
@@ -24,23 +39,42 @@ constexpr std::string_view kEmbeddingNibblesTyped =
     "quantized_decomposed::embedding_4bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int "
     "weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor";
 
-// XNNPACK packs blocks of this many values, or of a multiple.
-constexpr int64_t kBlockUnit = 32;
+// The attribute of a program that has what was stored, a line each.
+constexpr std::string_view kQuantizedWeights = "quantized-weights";
 
-std::string_view name_of(LinearEncoding encoding) {
-  switch (encoding) {
-    case LinearEncoding::kFloat: return "float";
-    case LinearEncoding::k8da4w: return "8da4w";
-    case LinearEncoding::k8da8w: return "8da8w";
-    case LinearEncoding::k4w: return "4w";
-    case LinearEncoding::k8w: return "8w";
-  }
-  return "";
+int64_t group_of(const LinearQuantization& how) {
+  return how.group_size >= 0 ? how.group_size : how.encoding == LinearEncoding::k8da4w ? kGroupUnit : 0;
 }
 
 bool is_nibbles(LinearEncoding encoding) {
   return encoding == LinearEncoding::k8da4w || encoding == LinearEncoding::k4w;
 }
+
+/// What became of the weights of one kind, by their names.
+struct Tally {
+  std::set<std::string> stored, left;
+  std::set<int64_t> widths;  // of rows of those left
+
+  Status check(std::string_view flag, std::string_view what, int64_t group_size, Diagnostics& diagnostics) const {
+    if (stored.empty() && left.empty()) {
+      return fail(ErrorCode::kInvalidInput, format("{} has nothing to do: the model has no {}", flag, what),
+                  "leave it out");
+    }
+    if (left.empty()) return {};
+    std::vector<std::string> rows;
+    for (int64_t width : widths) rows.push_back(format("{}", width));
+    std::string why = group_size > 0 ? format("rows of {} are not made of groups of {}", join(rows, ", "), group_size)
+                                     : format("rows of {} are no pairs of values", join(rows, ", "));
+    if (stored.empty()) {
+      std::string asked = group_size > 0 ? format("{}-group-size {}", flag, group_size) : std::string(flag);
+      return fail(ErrorCode::kInvalidInput, format("{} fits none of the {} {}: {}", asked, left.size(), what, why),
+                  group_size > 0 ? group_sizes_for(widths) : "use an encoding of 8 bits");
+    }
+    diagnostics.notes.push_back(
+        format("{} of {} {} stay as they are: {}", left.size(), left.size() + stored.size(), what, why));
+    return {};
+  }
+};
 
 /// Values and scales in the program's table.
 struct Stored {
@@ -57,6 +91,7 @@ class Quantizer {
                       component.name.find("vision") != std::string::npos ||
                       component.name.find("audio") != std::string::npos;
     const LinearQuantization& linear = is_encoder ? options_.encoder_linear : options_.linear;
+    Tally& tally = is_encoder ? encoder_linear_ : linear_;
     for (Graph& graph : component.graphs) {
       Rewriter rewriter(graph);
       std::map<WeightId, ValueId> bound;
@@ -65,7 +100,7 @@ class Quantizer {
         RuleContext context{program_, component, rewriter, node};
         rewriter.insert_before(node);
         if (op == "aten.linear.default" && linear.encoding != LinearEncoding::kFloat) {
-          ARGOSY_TRY_STATUS(this->linear(context, linear, bound));
+          ARGOSY_TRY_STATUS(this->linear(context, linear, bound, tally));
         } else if (op == "aten.embedding.default" && options_.embedding.encoding != EmbeddingEncoding::kFloat) {
           ARGOSY_TRY_STATUS(embedding(context, bound));
         }
@@ -77,6 +112,18 @@ class Quantizer {
 
   bool has_changed() const { return has_changed_; }
 
+  /// What was asked for and fits nothing is an error; what fits some is told in one line.
+  Status check_all() const {
+    auto linear = [&](const LinearQuantization& how, std::string_view flag, std::string_view what, const Tally& tally) {
+      return how.encoding == LinearEncoding::kFloat ? Status() : tally.check(flag, what, group_of(how), diagnostics_);
+    };
+    ARGOSY_TRY_STATUS(linear(options_.linear, "--qlinear", "linear layers", linear_));
+    ARGOSY_TRY_STATUS(
+        linear(options_.encoder_linear, "--qlinear-encoder", "linear layers of encoders", encoder_linear_));
+    if (options_.embedding.encoding == EmbeddingEncoding::kFloat) return {};
+    return embedding_.check("--qembedding", "embeddings", options_.embedding.group_size, diagnostics_);
+  }
+
  private:
   /// The weight's place in the table, if it is one that can be stored so.
   std::optional<WeightId> weight_of(const Graph& graph, const Argument& argument) const {
@@ -87,6 +134,12 @@ class Quantizer {
     bool is_float = weight.dtype == DType::kF32 || weight.dtype == DType::kF16 || weight.dtype == DType::kBF16;
     if (!is_float || weight.shape.size() != 2) return std::nullopt;
     return id;
+  }
+
+  /// For reports, and for whoever compares the file with the model.
+  void note(WeightId id, std::string_view use, std::string_view encoding, int64_t group) {
+    program_.attributes[std::string(kQuantizedWeights)] +=
+        format("{} {} {} {}\n", program_[id].name, use, encoding, group);
   }
 
   Result<Stored> stored(WeightId id, std::string_view encoding, int64_t block, QuantizedForm form, DType scales) {
@@ -119,23 +172,24 @@ class Quantizer {
     return found->second;
   }
 
-  Status linear(RuleContext& context, const LinearQuantization& how, std::map<WeightId, ValueId>& bound) {
+  Status linear(RuleContext& context, const LinearQuantization& how, std::map<WeightId, ValueId>& bound, Tally& tally) {
     const Graph& graph = context.rewriter.graph();
     const Node node = graph[context.node];
     std::optional<WeightId> weight = weight_of(graph, node.arguments[1]);
     if (!weight) return {};
     int64_t width = program_[*weight].shape[1];
     bool has_groups = how.group_size != 0 && how.encoding == LinearEncoding::k8da4w;
-    int64_t block = !has_groups ? width : how.group_size > 0 ? how.group_size : kBlockUnit;
-    if (has_groups && (block % kBlockUnit != 0 || width % block != 0)) {
-      diagnostics_.notes.push_back(format("{} stays as it is: its rows of {} are not made of groups of {}",
-                                          program_[*weight].name, width, block));
+    int64_t block = has_groups ? group_of(how) : width;
+    if (has_groups ? !fits_groups(width, block) : is_nibbles(how.encoding) && width % 2 != 0) {
+      tally.left.insert(program_[*weight].name);
+      tally.widths.insert(width);
       return {};
     }
-    if (is_nibbles(how.encoding) && width % 2 != 0) return {};
+    tally.stored.insert(program_[*weight].name);
     DType scale_type = has_groups ? DType::kBF16 : DType::kF32;
     QuantizedForm form = is_nibbles(how.encoding) ? QuantizedForm::kNibbles : QuantizedForm::kI8;
     ARGOSY_TRY(Stored data, stored(*weight, name_of(how.encoding), block, form, scale_type));
+    note(*weight, "linear", name_of(how.encoding), has_groups ? block : 0);
     ValueId values = bind(context, bound, data.values), scales = bind(context, bound, data.scales);
     Emitter emit(context);
     TensorType type = emit.type(node.outputs[0]);
@@ -161,12 +215,14 @@ class Quantizer {
     int64_t width = program_[*weight].shape[1];
     int64_t block = options_.embedding.group_size > 0 ? options_.embedding.group_size : width;
     if (width % block != 0 || (!is_byte && (width % 2 != 0 || block % 2 != 0))) {
-      diagnostics_.notes.push_back(format("{} stays as it is: its rows of {} are not made of groups of {}",
-                                          program_[*weight].name, width, block));
+      embedding_.left.insert(program_[*weight].name);
+      embedding_.widths.insert(width);
       return {};
     }
+    embedding_.stored.insert(program_[*weight].name);
     QuantizedForm form = is_byte ? QuantizedForm::kI8 : QuantizedForm::kSwapped;
     ARGOSY_TRY(Stored data, stored(*weight, is_byte ? "embedding8" : "embedding4", block, form, DType::kF32));
+    note(*weight, "embedding", is_byte ? "8w" : "4w", options_.embedding.group_size > 0 ? block : 0);
     ValueId values = bind(context, bound, data.values), scales = bind(context, bound, data.scales);
     Emitter emit(context);
     TensorType type = emit.type(node.outputs[0]);
@@ -191,34 +247,64 @@ class Quantizer {
   const LoweringOptions& options_;
   Diagnostics& diagnostics_;
   std::map<std::string, Stored> stored_;
+  Tally linear_, encoder_linear_, embedding_;
   bool has_changed_ = false;
 };
 
-Status check(const LinearQuantization& how, Recipe recipe) {
+Status check(const LinearQuantization& how, Recipe recipe, std::string_view flag) {
+  if (how.encoding == LinearEncoding::kFloat && how.group_size >= 0)
+    return fail(ErrorCode::kInvalidInput, format("{}-group-size is of {}, which is not given", flag, flag),
+                format("add {} 8da4w, or leave it out", flag));
   if (how.encoding == LinearEncoding::kFloat) return {};
   if (recipe != Recipe::kXnnpack) {
     return fail(ErrorCode::kUnsupportedFeature, "linear layers of integers are computed by XNNPACK alone",
                 "use --recipe xnnpack");
   }
-  bool is_weight_only = how.encoding == LinearEncoding::k4w || how.encoding == LinearEncoding::k8w;
-  if (is_weight_only && how.group_size > 0) {
+  if (how.encoding != LinearEncoding::k8da4w && how.group_size > 0) {
     return fail(ErrorCode::kUnsupportedFeature,
                 format("the runtime has no kernel for {} in groups of {}", name_of(how.encoding), how.group_size),
                 "use --qlinear_group_size 0 (a scale for each row), or 8da4w");
+  }
+  if (how.group_size > 0 && how.group_size % kGroupUnit != 0) {
+    return fail(ErrorCode::kInvalidInput, format("{}-group-size {} fits no layer", flag, how.group_size),
+                format("XNNPACK packs groups of {} values, or of a multiple; 0 is a scale for each row", kGroupUnit));
   }
   return {};
 }
 
 }  // namespace
 
+Status check_quantization(const LoweringOptions& options) {
+  ARGOSY_TRY_STATUS(check(options.linear, options.recipe, "--qlinear"));
+  ARGOSY_TRY_STATUS(check(options.encoder_linear, options.recipe, "--qlinear-encoder"));
+  const EmbeddingQuantization& embedding = options.embedding;
+  if (embedding.encoding == EmbeddingEncoding::kFloat && embedding.group_size > 0)
+    return fail(ErrorCode::kInvalidInput, "--qembedding-group-size is of --qembedding, which is not given",
+                "add --qembedding 8w or 4w, or leave it out");
+  return {};
+}
+
 Pass quantize_weights(const LoweringOptions& options) {
   return {"quantize-weights", [options](Program& program, PassContext& context) -> Result<bool> {
-            ARGOSY_TRY_STATUS(check(options.linear, options.recipe));
-            ARGOSY_TRY_STATUS(check(options.encoder_linear, options.recipe));
+            ARGOSY_TRY_STATUS(check_quantization(options));
             Quantizer quantizer(program, options, context.diagnostics);
             for (Component& component : program.components) ARGOSY_TRY_STATUS(quantizer.component(component));
+            ARGOSY_TRY_STATUS(quantizer.check_all());
             return quantizer.has_changed();
           }};
+}
+
+std::vector<std::string> quantized_weights(const Program& program) {
+  auto found = program.attributes.find(std::string(kQuantizedWeights));
+  if (found == program.attributes.end()) return {};
+  std::vector<std::string> lines;
+  std::set<std::string_view> seen;
+  for (std::string_view rest = found->second; !rest.empty();) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (seen.insert(line).second) lines.emplace_back(line);
+  }
+  return lines;
 }
 
 }  // namespace argosy::executorch

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "backends/executorch/options.h"
 #include "passes/pass.h"
 
@@ -11,9 +14,17 @@ inline constexpr std::string_view kQuantizedLinear =
     "argosy::quantized_linear(Tensor input, Tensor weight, Tensor scales, Tensor? bias, str encoding, int group_size) "
     "-> Tensor";
 
+/// "8da4w" and the like, as commands call them.
+std::string_view name_of(LinearEncoding encoding);
+
 /// "quantize-weights": stores weights of linear layers and embeddings as integers, as the options say. A weight that
-/// both use gets an encoding for each. Layers whose rows are not a multiple of the group stay as they are, and are
-/// reported.
+/// both use gets an encoding for each. Layers whose rows are not made of groups of the size that is asked for stay as
+/// they are, and a note counts them; if that is all of them, or there are none, it is an error.
 Pass quantize_weights(const LoweringOptions& options);
+
+/// What that pass stored as integers: a line "WEIGHT USE ENCODING GROUP" each, in order, every one once.
+std::vector<std::string> quantized_weights(const Program& program);
+/// What can be said of the options before there is a program: what the recipe's kernels compute, and sizes of groups.
+Status check_quantization(const LoweringOptions& options);
 
 }  // namespace argosy::executorch

@@ -7,6 +7,7 @@
 #include "passes/decompose_complex.h"
 #include "passes/decomposition_families.h"
 #include "passes/eliminate_dead_code.h"
+#include "passes/fix_dims.h"
 #include "passes/functionalise.h"
 #include "passes/normalise.h"
 #include "passes/rewrite_rules.h"
@@ -18,6 +19,7 @@ Pipeline onnx_pipeline(const LoweringOptions&) {
   // Grouped products of experts are kept: they have a translation.
   std::array families = {attention_decompositions()};
   pipeline.add(apply_rules("decompose-attention", std::make_shared<RuleTable>(families)));
+  pipeline.add(fix_dims());
   pipeline.add(functionalise());
   pipeline.add(normalise());
   pipeline.add(decompose_complex());

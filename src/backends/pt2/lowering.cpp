@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "passes/compact_ids.h"
 #include "passes/decompose_custom_ops.h"
+#include "passes/fix_dims.h"
 
 namespace argosy {
 namespace {
@@ -36,6 +37,7 @@ Result<bool> refuse_foreign_ops(Program& program, PassContext&) {
 Pipeline pt2_pipeline() {
   Pipeline pipeline;
   pipeline.add(decompose_custom_ops());
+  pipeline.add(fix_dims());
   pipeline.add({"refuse-foreign-ops", refuse_foreign_ops});
   pipeline.add(compact_ids());
   return pipeline;

@@ -86,7 +86,8 @@ int64_t context_length(const SourceModel& model) {
   if (!length && model.tokenizer_config) {
     length = model.tokenizer_config->root().find("model_max_length").as_integer();
   }
-  return length && *length > 0 && *length < kLargestContext ? *length : kUsualContext;
+  if (!length || *length <= 0 || *length >= kLargestContext) length = kUsualContext;
+  return *model.within_limits(length);
 }
 
 std::string config_text(const Config& config, const SourceModel& model) {

@@ -1,5 +1,7 @@
 #include "engines/genai/genai.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "engines/companions.h"
 #include "engines/genai/config.h"
@@ -13,14 +15,16 @@ namespace {
 
 using namespace genai;
 
-constexpr std::string_view kUsage = R"(```python
+constexpr std::string_view kUsage = R"(In this folder:
+
+```python
 import onnxruntime_genai as og
 
-model = og.Model("path/of/this/folder")
+model = og.Model(".")
 tokenizer = og.Tokenizer(model)
 tokenizer.update_options(add_special_tokens="true")
 params = og.GeneratorParams(model)
-params.set_search_options(max_length=200)
+params.set_search_options(max_length={})
 generator = og.Generator(model, params)
 generator.append_tokens(tokenizer.encode("Once upon a time"))
 while not generator.is_done():
@@ -40,7 +44,7 @@ Result<BundlePlan> plan_text(const SourceModel& model, const ComponentInterface&
   plan.graphs.push_back(std::move(decoder.graph));
   plan.files.push_back({std::string(kConfigFile), config_text(config, model)});
   plan.copied = companion_files(model);
-  plan.usage = kUsage;
+  plan.usage = format(kUsage, std::min<int64_t>(200, config.context_length));
   plan.notes = std::move(decoder.notes);
   return plan;
 }

@@ -91,6 +91,38 @@ TEST(Genai, keeps_types_that_the_engine_treats_as_any_decoder) {
             "decoder");
 }
 
+TEST(Genai, writes_contexts_within_the_limits_of_the_graph) {
+  TestFolder folder;
+  folder.write("llama/config.json", R"({"model_type": "llama", "max_position_embeddings": 77, "eos_token_id": 5})");
+  auto planned = [&](std::string_view limits) {
+    std::string text = manifest(kTwoLayers);
+    text.insert(text.find("\"cache\""), limits);
+    Planned result = plan(text, folder / "llama");
+    EXPECT_EQ(result.error, "");
+    return result;
+  };
+  auto context = [](const Planned& made) {
+    EXPECT_EQ(made.config.root().find("search").find("max_length").as_integer(),
+              made.config.root().find("model").find("context_length").as_integer());
+    return made.config.root().find("model").find("context_length").as_integer();
+  };
+  EXPECT_EQ(context(planned(R"("dims": {"total_sequence": {"min": 1, "max": 64}}, )")), 64);
+  EXPECT_EQ(context(planned(R"("dims": {"total_sequence": {"min": 1, "max": 640}}, )")), 77);
+  EXPECT_EQ(context(planned(R"("dims": {"total_sequence": {"min": 1, "max": null}}, )")), 77);
+  EXPECT_EQ(context(planned(R"("guards": [{"condition": "a or b", "where": "", "longest": 24}], )")), 24);
+  EXPECT_EQ(context(planned(R"("guards": [{"condition": "sequence <= 7", "where": "x.py:3"}], )")), 77);
+}
+
+TEST(Genai, limits_are_told_with_the_line_that_they_come_from) {
+  std::string text = manifest(kTwoLayers);
+  text.insert(text.find("\"cache\""), R"("guards": [{"condition": "total_sequence <= 64", "where": "x.py:3"},
+                                           {"condition": "sequence <= 7", "where": ""}], )");
+  JsonDocument document = JsonDocument::parse(text, "capture.json").value();
+  EXPECT_EQ(limit_lines(document.root()),
+            (std::vector<std::string>{"decode is right where total_sequence <= 64 (x.py:3)",
+                                      "decode is right where sequence <= 7"}));
+}
+
 TEST(Genai, widens_values_that_are_narrower_than_keys) {
   Planned planned =
       plan(manifest({{"0.key", R"(["batch", 2, "past", 12])"}, {"0.value", R"(["batch", 2, "past", 8])"}}));

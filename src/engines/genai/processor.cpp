@@ -186,11 +186,13 @@ Result<std::string> spectrogram_processor(const ProcessorSettings& settings, int
   return operations.take();
 }
 
-std::string processor_usage(std::string_view prompt, std::string_view call, int max_length) {
-  return format(R"(```python
+std::string processor_usage(std::string_view file, std::string_view prompt, std::string_view call, int64_t max_length) {
+  return format(R"(In this folder, with a file `{}`:
+
+```python
 import onnxruntime_genai as og
 
-model = og.Model("path/of/this/folder")
+model = og.Model(".")
 processor = model.create_multimodal_processor()
 prompt = "{}"
 inputs = {}
@@ -203,7 +205,7 @@ while not generator.is_done():
 print(processor.decode(generator.get_sequence(0)))
 ```
 )",
-                prompt, call, max_length);
+                file, prompt, call, max_length);
 }
 
 }  // namespace argosy::engines::genai

@@ -42,6 +42,6 @@ Result<std::string> patch_processor(const ProcessorSettings& settings, const Pat
 Result<std::string> spectrogram_processor(const ProcessorSettings& settings, int64_t mel_bins);
 
 /// How a model with a processor of the engine's own is run, for the model card: `call` makes its inputs of a prompt.
-std::string processor_usage(std::string_view prompt, std::string_view call, int max_length);
+std::string processor_usage(std::string_view file, std::string_view prompt, std::string_view call, int64_t max_length);
 
 }  // namespace argosy::engines::genai

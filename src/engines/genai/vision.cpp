@@ -60,7 +60,7 @@ constexpr std::string_view kDeepMask = "visual_pos_masks";
 constexpr int64_t kMaxPositions = int64_t{1} << 40;
 
 constexpr std::string_view kGivenUsage =
-    R"(The engine has no processor for this architecture's pictures; transformers prepares them.
+    R"(The engine has no processor for this architecture's pictures; transformers prepares them. In this folder, with a file `picture.png`:
 
 ```python
 import numpy as np
@@ -68,8 +68,7 @@ import onnxruntime_genai as og
 from PIL import Image
 from transformers import AutoProcessor
 
-folder = "path/of/this/folder"
-processor = AutoProcessor.from_pretrained(folder)
+processor = AutoProcessor.from_pretrained(".")
 messages = [{{"role": "user", "content": [{{"type": "image"}}, {{"type": "text", "text": "Describe the picture."}}]}}]
 prompt = processor.apply_chat_template(messages, add_generation_prompt=True)
 inputs = processor(images=Image.open("picture.png"), text=prompt, return_tensors="np")
@@ -80,9 +79,9 @@ for name in {}:
     tensors[name] = inputs[name]
 tensors["num_image_tokens"] = np.array([(inputs["input_ids"] == {}).sum()])
 
-model = og.Model(folder)
+model = og.Model(".")
 params = og.GeneratorParams(model)
-params.set_search_options(max_length=1000)
+params.set_search_options(max_length={})
 generator = og.Generator(model, params)
 generator.set_inputs(tensors)
 while not generator.is_done():
@@ -265,20 +264,19 @@ Status check_given(const Draft& draft) {
   return {};
 }
 
-std::string picture_usage(std::string_view mark) {
-  return processor_usage(format("{}Describe the picture.", mark),
-                         R"(processor(prompt, images=og.Images.open("picture.png")))", 1000);
-}
-
-std::string usage(const Draft& draft) {
+std::string usage(const Draft& draft, int64_t max_length) {
   bool has_grid = draft.architecture.pictures == Pictures::kPatches;
-  if (draft.processor) return picture_usage(has_grid ? "<|vision_start|><|vision_end|>" : "<start_of_image>");
+  if (draft.processor) {
+    std::string_view mark = has_grid ? "<|vision_start|><|vision_end|>" : "<start_of_image>";
+    return processor_usage("picture.png", format("{}Describe the picture.", mark),
+                           R"(processor(prompt, images=og.Images.open("picture.png")))", max_length);
+  }
   std::vector<std::string> names;
   for (const Port& port : draft.encoder->inputs) {
     if (!has_grid || port.name == "pixel_values") names.push_back(format("\"{}\"", port.name));
   }
   if (has_grid) names.push_back(format("\"{}\"", kGrid));
-  return format(kGivenUsage, format("[{}]", join(names, ", ")), draft.image_token);
+  return format(kGivenUsage, format("[{}]", join(names, ", ")), draft.image_token, max_length);
 }
 
 void add_tokens(const SourceModel& model, const Draft& draft, Config& config) {
@@ -328,7 +326,7 @@ Result<BundlePlan> plan_vision_language(const SourceModel& model) {
   config.context_length = context_length(model);
   config.vocab_size = draft.decoder.vocab_size;
   add_tokens(model, draft, config);
-  plan.usage = usage(draft);
+  plan.usage = usage(draft, std::min<int64_t>(1000, config.context_length));
   config.sections = {std::move(draft.decoder.section), std::move(draft.embedding_section), std::move(draft.vision)};
   plan.graphs = {std::move(draft.decoder.graph), std::move(draft.embedding_graph), std::move(draft.vision_graph)};
   plan.files.push_back({std::string(kConfigFile), config_text(config, model)});

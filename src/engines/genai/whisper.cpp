@@ -126,8 +126,9 @@ Result<BundlePlan> plan_whisper(const SourceModel& model) {
   plan.files.push_back({std::string(kConfigFile), config_text(config, model)});
   plan.files.push_back({std::string(kAudioProcessorFile), std::move(processor)});
   plan.copied = companion_files(model);
-  plan.usage = processor_usage("<|startoftranscript|><|en|><|transcribe|><|notimestamps|>",
-                               R"(processor([prompt], audios=og.Audios.open("speech.wav")))", 448) +
+  plan.usage = processor_usage("speech.wav", "<|startoftranscript|><|en|><|transcribe|><|notimestamps|>",
+                               R"(processor([prompt], audios=og.Audios.open("speech.wav")))",
+                               std::min<int64_t>(448, config.context_length)) +
                "\nPrompts of a batch must have equal lengths; each has its own sound.\n";
   plan.notes.emplace_back(
       "The engine's spectrograms differ from transformers' in four frames: it puts silence before a sound, which "

@@ -25,21 +25,48 @@ Status check_dtype(const SourceModel& model) {
   return {};
 }
 
-std::string usage(std::string_view class_name, std::string_view call) {
-  return format(R"(```python
-from optimum.onnxruntime import {}
-from transformers import AutoTokenizer
+/// What makes inputs of texts, pictures or sounds: a class of transformers, and a call of it.
+struct Preparer {
+  std::string_view class_name, call, file;
+};
+constexpr Preparer kTexts = {"AutoTokenizer", R"(prepare("Once upon a time", return_tensors="pt"))", ""};
+constexpr Preparer kPictures = {"AutoImageProcessor", R"(prepare(Image.open("picture.png"), return_tensors="pt"))",
+                                "picture.png"};
+constexpr Preparer kBoth = {
+    "AutoProcessor",
+    R"(prepare(text=["a cat", "a dog"], images=Image.open("picture.png"), return_tensors="pt", padding=True))",
+    "picture.png"};
+// A second of silence.
+constexpr Preparer kSounds = {"AutoFeatureExtractor",
+                              R"(prepare([0.0] * 16000, sampling_rate=16000, return_tensors="pt"))", ""};
 
-model = {}.from_pretrained("path/of/this/folder")
+const Preparer& preparer_of(const ComponentInterface& first) {
+  bool takes_texts = first.input("input_ids") != nullptr;
+  if (first.input("pixel_values") != nullptr) return takes_texts ? kBoth : kPictures;
+  return takes_texts ? kTexts : kSounds;
+}
+
+std::string usage(std::string_view class_name, const Preparer& preparer, bool generates) {
+  bool makes_text = generates && preparer.class_name == kTexts.class_name;
+  std::string_view last = makes_text  ? "print(prepare.batch_decode(model.generate(**inputs, max_new_tokens=32)))"
+                          : generates ? "print(model.generate(**inputs, max_new_tokens=32))"
+                                      : "print({name: value.shape for name, value in model(**inputs).items()})";
+  return format(R"(In this folder{}:
+
+```python
+from optimum.onnxruntime import {}
+{}from transformers import {}
+
+model = {}.from_pretrained(".")
+prepare = {}.from_pretrained(".")
+inputs = {}
 {}
 ```
 )",
-                class_name, class_name, call);
+                preparer.file.empty() ? "" : format(", with a file `{}`", preparer.file), class_name,
+                preparer.file.empty() ? "" : "from PIL import Image\n", preparer.class_name, class_name,
+                preparer.class_name, preparer.call, last);
 }
-
-constexpr std::string_view kGenerate = R"(tokenizer = AutoTokenizer.from_pretrained("path/of/this/folder")
-inputs = tokenizer("Once upon a time", return_tensors="pt")
-print(tokenizer.batch_decode(model.generate(**inputs, max_new_tokens=32))))";
 
 /// The class for a model that is run once, by the name of its PyTorch class.
 std::string_view single_class(std::string_view model_class) {
@@ -78,7 +105,7 @@ Status add_decoder(const ComponentInterface& decode, BundlePlan& plan) {
   }
   if (decode.states.empty()) return refused(kEngine, "its decoder has no states");
   plan.graphs.push_back(std::move(graph));
-  plan.usage = usage("ORTModelForCausalLM", kGenerate);
+  plan.usage = usage("ORTModelForCausalLM", kTexts, true);
   return {};
 }
 
@@ -92,13 +119,11 @@ Status add_seq2seq(const SourceModel& model, BundlePlan& plan) {
   decoder.edits.emplace_back(OrderInputs{std::move(seq2seq.states)});
   plan.graphs.push_back(std::move(decoder));
   const ComponentInterface& encoder = *model.component("encoder");
-  if (encoder.input("input_ids") != nullptr) {
-    plan.usage = usage("ORTModelForSeq2SeqLM", kGenerate);
-  } else {
-    bool takes_images = encoder.input("pixel_values") != nullptr;
-    plan.usage =
-        usage(takes_images ? "ORTModelForVision2Seq" : "ORTModelForSpeechSeq2Seq", "print(model.generate(inputs))");
-  }
+  const Preparer& preparer = preparer_of(encoder);
+  std::string_view class_name = &preparer == &kTexts      ? "ORTModelForSeq2SeqLM"
+                                : &preparer == &kPictures ? "ORTModelForVision2Seq"
+                                                          : "ORTModelForSpeechSeq2Seq";
+  plan.usage = usage(class_name, preparer, true);
   return {};
 }
 
@@ -114,7 +139,7 @@ Result<BundlePlan> plan_optimum(const SourceModel& model) {
     ARGOSY_TRY_STATUS(add_decoder(*decode, plan));
   } else if (model.components.size() == 1) {
     plan.graphs.push_back({"model.onnx", model.components[0].name, {}, "model.onnx_data"});
-    plan.usage = usage(single_class(model.model_class), "outputs = model(**inputs)");
+    plan.usage = usage(single_class(model.model_class), preparer_of(model.components[0]), false);
   } else {
     std::vector<std::string> names;
     for (const ComponentInterface& component : model.components) names.push_back(component.name);

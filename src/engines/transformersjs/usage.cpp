@@ -1,5 +1,7 @@
 #include "engines/transformersjs/usage.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace argosy::engines::transformersjs {
@@ -9,6 +11,9 @@ struct Example {
   std::string_view ending;  // of the model's class
   std::string_view task, call;
 };
+
+// Samples at the model's rate.
+constexpr std::string_view kSilence = "await run(new Float32Array(16000))";
 
 // The first that fits holds.
 constexpr Example kExamples[] = {
@@ -22,11 +27,11 @@ constexpr Example kExamples[] = {
     {"ForObjectDetection", "object-detection", "await run('image.png')"},
     {"ForSemanticSegmentation", "image-segmentation", "await run('image.png')"},
     {"ForDepthEstimation", "depth-estimation", "await run('image.png')"},
-    {"ForCTC", "automatic-speech-recognition", "await run(samples)  // Float32Array at the model's sampling rate"},
-    {"ForAudioClassification", "audio-classification", "await run(samples)"},
+    {"ForCTC", "automatic-speech-recognition", kSilence},
+    {"ForAudioClassification", "audio-classification", kSilence},
 };
 
-constexpr Example kSpeech = {"", "automatic-speech-recognition", "await run(samples)  // Float32Array, 16 kHz"};
+constexpr Example kSpeech = {"", "automatic-speech-recognition", kSilence};
 constexpr Example kText = {"", "text2text-generation", "await run('translate English to German: hello')"};
 constexpr Example kImage = {"", "image-to-text", "await run('image.png')"};
 constexpr Example kZeroShot = {"", "zero-shot-image-classification", "await run('image.png', ['a cat', 'a dog'])"};
@@ -45,23 +50,36 @@ Example example_of(const SourceModel& model) {
   return first.output("logits_per_image") != nullptr ? kZeroShot : kFeatures;
 }
 
-}  // namespace
+// Types whose processor takes pictures before the text; the others take the text first.
+constexpr std::string_view kPicturesFirst[] = {"florence2", "lfm2_vl", "llava", "mistral3", "paligemma"};
 
-std::string usage(const SourceModel& model, const BundlePlan& plan) {
-  std::string before = "Put this folder at `models/NAME`, then in Node or in a page:\n\n```js\n";
-  if (plan.graphs.size() > 2) {
-    return before +
-           R"(import { AutoProcessor, AutoModelForImageTextToText, RawImage, env } from '@huggingface/transformers';
+/// A prompt with a picture or a sound.
+std::string media_example(const SourceModel& model) {
+  bool is_sound = model.component("image_encoder") == nullptr;
+  bool first = std::ranges::find(kPicturesFirst, model.model_type()) != std::end(kPicturesFirst);
+  std::string_view medium = is_sound ? "new Float32Array(16000)" : "await RawImage.read('image.png')";
+  return format(R"(import {{ AutoProcessor, {0},{1} env }} from '@huggingface/transformers';
 env.allowRemoteModels = false;
 env.localModelPath = 'models/';
 
 const processor = await AutoProcessor.from_pretrained('NAME');
-const model = await AutoModelForImageTextToText.from_pretrained('NAME');
-const inputs = await processor(await RawImage.read('image.png'), prompt);
-const tokens = await model.generate({ ...inputs, max_new_tokens: 32 });
+const model = await {0}.from_pretrained('NAME');
+const content = [{{ type: '{2}' }}, {{ type: 'text', text: 'What is it?' }}];
+const prompt = processor.apply_chat_template([{{ role: 'user', content }}], {{ add_generation_prompt: true }});
+const inputs = await processor({3}, {4});
+const tokens = await model.generate({{ ...inputs, max_new_tokens: 32 }});
+console.log(processor.batch_decode(tokens, {{ skip_special_tokens: true }}));
 ```
-)";
-  }
+)",
+                is_sound ? "AutoModelForAudioTextToText" : "AutoModelForImageTextToText", is_sound ? "" : " RawImage,",
+                is_sound ? "audio" : "image", first ? medium : "prompt", first ? "prompt" : medium);
+}
+
+}  // namespace
+
+std::string usage(const SourceModel& model, const BundlePlan& plan) {
+  std::string before = "Put this folder at `models/NAME`, then in Node or in a page:\n\n```js\n";
+  if (plan.graphs.size() > 2) return before + media_example(model);
   Example example = example_of(model);
   return before + format(R"(import {{ pipeline, env }} from '@huggingface/transformers';
 env.allowRemoteModels = false;

@@ -6,6 +6,7 @@
 #include "frontends/capture/interface.h"
 #include "frontends/capture/samples.h"
 #include "frontends/capture/stored_tensors.h"
+#include "frontends/capture/ties.h"
 #include "frontends/pt2/graph_json.h"
 #include "frontends/pt2/json_field.h"
 
@@ -31,6 +32,7 @@ class CaptureReader {
     ARGOSY_TRY(samples_, StoredTensors::read(zip_, kSamples));
     ARGOSY_TRY_STATUS(read_schemas(root));
     keep_attributes(root);
+    ARGOSY_TRY(ties_, Ties::of(program_));
     JsonField components = root.member("components");
     ARGOSY_TRY_STATUS(components.require_array());
     if (components.view().size() == 0) return components.error("no component");
@@ -78,7 +80,8 @@ class CaptureReader {
 
   // What nothing here interprets travels on as text.
   void keep_attributes(const JsonField& root) {
-    for (std::string_view key : {"versions", "model_class", "task", "configuration", "configuration_hash", "wiring"}) {
+    for (std::string_view key :
+         {"versions", "model_class", "task", "configuration", "configuration_hash", "wiring", "ties"}) {
       keep_attribute(program_.attributes, key, root.view().find(key));
     }
   }
@@ -147,10 +150,23 @@ class CaptureReader {
       }
       ARGOSY_TRY(weight.source, file_slice(zip_.file(), stored->offset, dtype, shape));
     }
+    if (const std::string* owner = ties_.owner(full_name)) weight.tied_to = first_of(*owner, weight);
     WeightId id{static_cast<uint32_t>(program_.weights.size())};
     program_.weights.push_back(std::move(weight));
     by_name_.emplace(std::move(full_name), id);
     return id;
+  }
+
+  // The first weight that is tied to the same one; what must differ in dtype or shape is another tensor.
+  WeightId first_of(const std::string& owner, const Weight& weight) const {
+    for (const std::string& name : ties_.names(owner)) {
+      auto known = by_name_.find(name);
+      if (known == by_name_.end()) continue;
+      const Weight& other = program_[known->second];
+      if (other.kind != weight.kind || other.dtype != weight.dtype || other.shape != weight.shape) continue;
+      return other.tied_to.is_valid() ? other.tied_to : known->second;
+    }
+    return {};
   }
 
   const ZipReader& zip_;
@@ -158,6 +174,7 @@ class CaptureReader {
   SchemaLibrary schemas_;
   StoredTensors constants_, samples_;
   Program program_;
+  Ties ties_;
   std::unordered_map<std::string, WeightId> by_name_;
 };
 

@@ -22,10 +22,13 @@ Result<Program> read_capture(const ZipReader& zip, Diagnostics* diagnostics);
 bool is_capture(const ZipReader& zip);
 
 /// Gives the program's shape_only() weights the checkpoint's tensors of the same name, cast to the program's dtype
-/// where that differs. A weight that the checkpoint lacks gets what the weight it is tied to has. Names every weight
-/// that is missing or has another shape, and changes nothing then.
-Status attach(Program& program, const Checkpoint& checkpoint);
+/// where that differs. Names every weight that is missing or has another shape, and changes nothing then.
+///
+/// Of weights that the capture ties, one that the checkpoint lacks gets what another has. Where it holds several, their
+/// bytes are compared (read, one block at a time): equal ones are tied, a different one is not, and that is noted in
+/// `diagnostics`, which may be null.
+Status attach(Program& program, const Checkpoint& checkpoint, Diagnostics* diagnostics);
 /// The same with the weights that the plan makes of the checkpoint's tensors. What the plan lists as missing is.
-Status attach(Program& program, const WeightPlan& plan, const Checkpoint& checkpoint);
+Status attach(Program& program, const WeightPlan& plan, const Checkpoint& checkpoint, Diagnostics* diagnostics);
 
 }  // namespace argosy

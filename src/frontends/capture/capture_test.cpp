@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <fstream>
 #include <functional>
 
+#include "base/text.h"
+#include "frontends/capture/ties.h"
 #include "frontends/read_program.h"
 #include "frontends/zip_testing.h"
 #include "io/safetensors_writer.h"
@@ -216,7 +220,7 @@ TEST(Attach, gives_weights_their_bytes) {
   Program program = golden();
   Result<Checkpoint> checkpoint = checkpoint_for(program, "");
   ASSERT_TRUE(checkpoint.has_value()) << to_text(checkpoint.error());
-  Status status = attach(program, *checkpoint);
+  Status status = attach(program, *checkpoint, nullptr);
   ASSERT_TRUE(status.has_value()) << to_text(status.error());
   for (const Weight& weight : program.weights) {
     EXPECT_FALSE(weight.source->recipe().starts_with("shape_only(")) << weight.name;
@@ -230,9 +234,9 @@ TEST(Attach, keeps_what_the_capture_brings_where_the_checkpoint_lacks_it) {
     if (weight.name == "head.bias") weight.source = own;
   }
   Program other = program;
-  ASSERT_TRUE(attach(program, *checkpoint_for(golden(), "head.bias")).has_value());
+  ASSERT_TRUE(attach(program, *checkpoint_for(golden(), "head.bias"), nullptr).has_value());
   EXPECT_EQ(program[*program.find_weight("head.bias")].source, own);
-  ASSERT_TRUE(attach(other, *checkpoint_for(golden(), "")).has_value());
+  ASSERT_TRUE(attach(other, *checkpoint_for(golden(), ""), nullptr).has_value());
   EXPECT_NE(other[*other.find_weight("head.bias")].source, own);
 }
 
@@ -240,9 +244,9 @@ TEST(Attach, rejects_checkpoints_that_lack_a_weight) {
   Program program = golden();
   Result<Checkpoint> checkpoint = checkpoint_for(program, "head.bias");
   ASSERT_TRUE(checkpoint.has_value());
-  Status status = attach(program, *checkpoint);
+  Status status = attach(program, *checkpoint, nullptr);
   ASSERT_FALSE(status.has_value());
-  EXPECT_EQ(status.error().message, "the checkpoint has no tensor for head.bias");
+  EXPECT_EQ(status.error().message, "the checkpoint has no tensor for \"head.bias\"");
   for (const Weight& weight : program.weights) {
     if (weight.kind != WeightKind::kParameter) continue;
     EXPECT_TRUE(weight.source->recipe().starts_with("shape_only("));
@@ -256,9 +260,104 @@ TEST(Attach, rejects_other_shapes) {
   for (Weight& weight : program.weights) {
     if (weight.name == "head.bias") weight.shape = {17};
   }
-  Status status = attach(program, *checkpoint);
+  Status status = attach(program, *checkpoint, nullptr);
   ASSERT_FALSE(status.has_value());
   EXPECT_EQ(status.error().message, "weight \"head.bias\" has shape [17] in the program and [16] in the checkpoint");
+}
+
+// ---- Tied weights: a head that is tied to the embeddings, whose own name the graph does not use. ----
+
+Program tied_program() {
+  Program program =
+      parse("weight @in: f32[2] parameter weight @head: f32[2] parameter = @in graph () { return }").value();
+  program.attributes["capture.ties"] = R"([["in","shared"],["head","shared"]])";
+  return program;
+}
+
+Checkpoint checkpoint_of(const std::vector<std::pair<std::string, float>>& values) {
+  std::filesystem::path path = test_file(".safetensors");
+  std::vector<NamedSource> tensors;
+  for (const auto& [name, value] : values) {
+    std::vector<std::byte> bytes(8);
+    std::memcpy(bytes.data() + 4, &value, 4);
+    tensors.push_back({name, literal(std::move(bytes), DType::kF32, {2}).value()});
+  }
+  // Written apart, as whoever saves a model twice does: equal recipes would share their bytes.
+  std::string header = "{", data;
+  for (const NamedSource& tensor : tensors) {
+    header += format(R"({}"{}":{{"dtype":"F32","shape":[2],"data_offsets":[{},{}]}})", header.size() > 1 ? "," : "",
+                     tensor.name, data.size(), data.size() + 8);
+    EXPECT_TRUE(tensor.source
+                    ->stream_to(
+                        [&](std::span<const std::byte> bytes) -> Status {
+                          data.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+                          return {};
+                        },
+                        1 << 16)
+                    .has_value());
+  }
+  header += "}";
+  uint64_t length = header.size();
+  std::ofstream(path, std::ios::binary) << std::string(reinterpret_cast<const char*>(&length), 8) << header << data;
+  return Checkpoint::open(path).value();
+}
+
+TEST(AttachTied, a_checkpoint_may_hold_any_one_of_the_names) {
+  for (const char* name : {"in", "head", "shared"}) {
+    Program program = tied_program();
+    Checkpoint checkpoint = checkpoint_of({{name, 1.0F}});
+    Status status = attach(program, checkpoint, nullptr);
+    ASSERT_TRUE(status.has_value()) << to_text(status.error());
+    EXPECT_EQ(program.weights[0].source->recipe(), program.weights[1].source->recipe());
+    EXPECT_EQ(program.weights[1].tied_to, WeightId{0});
+  }
+}
+
+TEST(AttachTied, equal_tensors_become_one) {
+  Program program = tied_program();
+  Checkpoint checkpoint = checkpoint_of({{"in", 1.0F}, {"head", 1.0F}});
+  Diagnostics diagnostics;
+  ASSERT_TRUE(attach(program, checkpoint, &diagnostics).has_value());
+  EXPECT_EQ(program.weights[1].tied_to, WeightId{0});
+  EXPECT_EQ(program.weights[0].source, program.weights[1].source);
+  EXPECT_TRUE(diagnostics.notes.empty());
+}
+
+TEST(AttachTied, tensors_that_differ_stay_apart) {
+  Program program = tied_program();
+  Checkpoint checkpoint = checkpoint_of({{"in", 1.0F}, {"head", 2.0F}});
+  Diagnostics diagnostics;
+  ASSERT_TRUE(attach(program, checkpoint, &diagnostics).has_value());
+  EXPECT_FALSE(program.weights[1].tied_to.is_valid());
+  EXPECT_NE(program.weights[0].source->recipe(), program.weights[1].source->recipe());
+  ASSERT_EQ(diagnostics.notes.size(), 1u);
+  EXPECT_NE(diagnostics.notes[0].find("ties in and head, but the checkpoint holds both and they differ"),
+            std::string::npos);
+}
+
+TEST(AttachTied, captures_tie_the_weights_that_they_name) {
+  ZipEntries entries = read_zip(kGolden);
+  std::string& manifest = entry(entries, "capture.json");
+  Program plain = golden();
+  std::vector<std::string> same;
+  for (const Weight& weight : plain.weights) {
+    bool fits = same.empty() || (plain[*plain.find_weight(same[0])].shape == weight.shape);
+    if (weight.kind == WeightKind::kParameter && fits && same.size() < 2) same.push_back(weight.name);
+  }
+  ASSERT_EQ(same.size(), 2u);
+  replace(manifest, "{\"components\"", format(R"({{"ties":[["{}","{}"]],"components")", same[1], same[0]));
+  std::filesystem::path path = test_file(".capture");
+  write_zip(path, entries);
+  Result<Program> program = read_program(path, {});
+  ASSERT_TRUE(program.has_value()) << to_text(program.error());
+  EXPECT_EQ((*program)[*program->find_weight(same[1])].tied_to, program->find_weight(same[0]));
+}
+
+TEST(AttachTied, rejects_ties_that_are_no_pairs_of_names) {
+  for (const char* text : {"{}", "[1]", R"([["a"]])", R"([["a",1]])", R"([["a","b"],["b","c"]])",
+                           R"([["a","b"],["a","c"]])", R"([["a","a"]])"}) {
+    EXPECT_FALSE(Ties::parse(text).has_value()) << text;
+  }
 }
 
 }  // namespace

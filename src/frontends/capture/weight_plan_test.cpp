@@ -5,8 +5,10 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "frontends/capture/unused_tensors.h"
 #include "io/safetensors_writer.h"
 #include "io/test_folder.h"
+#include "ir/text.h"
 
 namespace argosy {
 namespace {
@@ -194,6 +196,25 @@ TEST(WeightPlan, rejects_other_checkpoints) {
   auto plan = WeightPlan::parse(text, "x");
   ASSERT_TRUE(plan.has_value());
   expect_error(plan->sources(checkpoint), ErrorCode::kInvalidInput, "made for a checkpoint of other names");
+}
+
+TEST(UnusedTensors, are_those_that_no_weight_of_the_program_is_made_of) {
+  TestFolder folder;
+  Checkpoint checkpoint = two_tensors(folder);
+  std::string text = plan_of(checkpoint, R"({"name":"w","dtype":"f32","shape":[2,2],"sources":["a"]},)"
+                                         R"({"name":"x","dtype":"f32","shape":[2,2],"tied_to":"w"})");
+  WeightPlan plan = WeightPlan::parse(text, "test").value();
+  auto unused = [&](std::string_view weight, const WeightPlan* by) {
+    return unused_tensors(parse(format("weight @{}: f32[2, 2] parameter graph () {{ return }}", weight)).value(), by,
+                          checkpoint);
+  };
+  // The plan does not name b: transformers passes over it without a word.
+  EXPECT_EQ(unused("x", &plan), std::vector<std::string>());
+  EXPECT_EQ(unused("other", &plan), std::vector<std::string>{"a"});
+  EXPECT_EQ(unused("a", nullptr), std::vector<std::string>{"b"});
+  text.replace(text.find(R"("unexpected":[])"), 15, R"("unexpected":["b"])");
+  plan = WeightPlan::parse(text, "test").value();
+  EXPECT_EQ(unused("w", &plan), std::vector<std::string>{"b"});
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from ...patching import patched
+from ..companion import portable_path
 
 #: The frequencies beyond the original length, while a trace lasts.
 _BEYOND = "inv_freq_beyond"
@@ -41,6 +42,17 @@ def rotary_by_length(model: torch.nn.Module) -> Iterator[None]:
 def rotary_limits(model: torch.nn.Module) -> list[int]:
     """The lengths at which rotary embeddings of ``model`` change; empty where none does."""
     return sorted({_limit(module, layer_type) for module, layer_type in _length_dependent_modules(model)})
+
+
+def restart(model: torch.nn.Module) -> tuple[int, str] | None:
+    """The length beyond which ``generate`` throws the cache of ``model`` away and computes all tokens anew, and where that
+    is written; None where it never does. Phi-3 and its kin do, since keys of the past have frequencies of short texts."""
+    attribute = "original_max_position_embeddings"
+    code = getattr(getattr(type(model), "prepare_inputs_for_generation", None), "__code__", None)
+    lengths = [_limit(module, kind) for module, kind in _length_dependent_modules(model) if _kind(module, kind) == "longrope"]
+    if not lengths or code is None or attribute not in (*code.co_names, *code.co_consts):
+        return None
+    return min(lengths), f"{portable_path(code.co_filename)}:{code.co_firstlineno}"
 
 
 def forget_lengths(model: torch.nn.Module) -> None:

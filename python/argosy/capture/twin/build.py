@@ -9,18 +9,18 @@ from typing import Any
 
 from .classes import model_class
 from .inputs import Sizes, sample_inputs
-from .shrink import shrink
+from .shrink import POSITIONS, shrink
 from .text_inputs import padding_token
 from .weights import has_statistics, randomise, settle
 
 
-def build(config: Any, *, task: str | None = None, seed: int = 0) -> Any:
+def build(config: Any, *, task: str | None = None, seed: int = 0, reach: int = POSITIONS) -> Any:
     """The twin of ``config``: a real model in float32 on the CPU, in evaluation mode, whose weights depend on ``seed``
     alone. Attention is ``sdpa`` where the class supports it. ``config`` is shrunk first (one that is small already
-    stays equal) and is itself left alone."""
+    stays equal) and is itself left alone; ``reach`` as in ``shrink``."""
     import torch
 
-    config = shrink(config)
+    config = shrink(config, reach=reach)
     cls = model_class(config, task)
     config = narrowed(config, cls)
     with _seeded(seed):

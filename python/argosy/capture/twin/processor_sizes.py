@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ def processor_size(model_type: str, folder: Path | None = None) -> tuple[int, in
     return _default_size(model_type) or USUAL
 
 
-@lru_cache(maxsize=None)
+@cache
 def _default_size(model_type: str) -> tuple[int, int] | None:
     names = _processor_names(model_type)
     for name in names:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-#: Where dynamic and long rotary embeddings change, in tokens.
-LIMIT = 24
-POSITIONS = 128
+#: Where dynamic and long rotary embeddings change, in tokens: more than a check generates, less than it can call with.
+LIMIT = 64
 
 
 def shrink_rotary(config: dict[str, Any], old: dict[str, Any], head_dim: int | None, old_head_dim: int | None) -> None:

@@ -11,7 +11,7 @@ from .pictures import shrink_pictures
 from .rotary import shrink_rotary
 from .special import adjust, prepare
 from .tokens import TokenIds, is_vocabulary, shrink_tokens
-from .widths import Widths, attention_names, hidden_size, shrink_widths
+from .widths import POSITIONS, Widths, attention_names, hidden_size, shrink_widths
 
 #: A configuration whose numbers are all at most these is small already.
 _SMALL = {
@@ -25,14 +25,15 @@ _SMALL = {
 _LABELS = 5
 
 
-def shrink(config: Any) -> Any:
+def shrink(config: Any, *, reach: int = POSITIONS) -> Any:
     """A configuration of the same class with small widths and few layers: every kind of layer is kept, the ratio of
     query to key heads as far as small numbers allow, windows and rotary limits come within reach of short samples.
-    A configuration that is small already comes back equal. ``config`` itself is left alone."""
+    Tables of positions have ``reach`` rows at most. A configuration that is small already comes back equal. ``config``
+    itself is left alone."""
     tree = copy.deepcopy(config.to_dict())
     if is_small(tree):
         return copy.deepcopy(config)
-    tree = shrink_tree(tree)
+    tree = shrink_tree(tree, reach=reach)
     small = type(config).from_dict(tree)
     small.architectures = copy.copy(getattr(config, "architectures", None))
     return small
@@ -87,7 +88,7 @@ def _role(name: str) -> str | None:
     return {"image_size": "image", "num_filters": "filters"}.get(name)
 
 
-def shrink_tree(tree: dict[str, Any]) -> dict[str, Any]:
+def shrink_tree(tree: dict[str, Any], *, reach: int = POSITIONS) -> dict[str, Any]:
     """The same as ``shrink`` for a configuration as a dictionary; the result is a new dictionary."""
     tree = copy.deepcopy(tree)
     prepare(tree)
@@ -100,7 +101,7 @@ def shrink_tree(tree: dict[str, Any]) -> dict[str, Any]:
     for config in configs:
         old = copy.deepcopy(config)
         shrink_layers(config)
-        shrink_widths(config, widths)
+        shrink_widths(config, widths, reach)
         shrink_tokens(config, ids)
         shrink_rotary(config, old, _head_dim(config), _head_dim(old))
         _shrink_labels(config)

@@ -17,6 +17,10 @@ FEED_FORWARD = 96
 EXPERT_FEED_FORWARD = 32
 EXPERTS = 4
 WINDOW = 8
+#: Rows of tables of positions, unless longer texts are asked for.
+POSITIONS = 128
+#: Tokens that sparse attention picks. As in checkpoints more than a trace has, so that both take the same branch.
+PICKED = 64
 _FIRST_STAGE = 32
 
 _HEADS = re.compile(r"(.*?_)??(num_attention_heads|attention_heads|num_heads|n_heads?|num_attn_heads)$")
@@ -103,14 +107,14 @@ def _round(value: float) -> int:
     return max(8, 8 * round(value / 8))
 
 
-def shrink_widths(config: dict[str, Any], widths: Widths) -> None:
+def shrink_widths(config: dict[str, Any], widths: Widths, reach: int = POSITIONS) -> None:
     """Rewrites heads, widths, experts, windows and positions of one configuration (not of those nested in it)."""
     old = dict(config)
     for name, value in old.items():
         if isinstance(value, (list, tuple)):
             config[name] = _shrink_list(name, value, widths)
         elif isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            config[name] = _shrink_number(name, value, widths)
+            config[name] = min(value, reach) if _POSITIONS.match(name) else _shrink_number(name, value, widths)
     _shrink_heads(config, old)
     _shrink_latent_attention(config)
     _shrink_state_space(config, old)
@@ -135,6 +139,8 @@ def _shrink_list(name: str, value: Any, widths: Widths) -> Any:
 def _shrink_number(name: str, value: int, widths: Widths) -> int:
     if _EXPERT_COUNT.fullmatch(name):
         return min(value, EXPERTS)
+    if name == "index_topk":
+        return min(value, PICKED)
     if _TOP_K.fullmatch(name):
         return min(value, 2)
     if re.fullmatch(r"n_group|num_expert_group|n_groups|topk_group", name):
@@ -154,8 +160,6 @@ def _shrink_number(name: str, value: int, widths: Widths) -> int:
         return min(value, EXPERT_FEED_FORWARD)
     if _FEED_FORWARD.match(name):
         return min(value, FEED_FORWARD)
-    if _POSITIONS.match(name):
-        return min(value, 128)
     if re.fullmatch(r"codebook_size|num_embeddings|num_codevectors_per_group", name):
         return min(value, VOCABULARY)  # codes are the tokens of decoders of audio
     if re.fullmatch(r"num_mel_bins|input_feat_per_channel|feature_projection_input_dim|input_feat_size", name):

@@ -48,6 +48,17 @@ class StateKeeper {
     return {};
   }
 
+  Result<ValueId> keep_row(const std::string& name, ValueId added) {
+    TensorType type{call_.emit.type(added).dtype, {call_.integer(1), call_.integer(call_.largest)}, {}};
+    ARGOSY_TRY(ValueId buffer, add_buffer(name, type.dtype, type.shape));
+    ValueList indices = {ValueId{}, call_.positions};
+    ARGOSY_TRY(ValueId written,
+               call_.top(kIndexPut, {{"self", buffer}, {"indices", indices}, {"values", added}}, type));
+    type.shape[1] = call_.total;
+    return call_.top(aten::kSlice, {{"self", written}, {"dim", int64_t{1}}, {"start", int64_t{0}}, {"end", call_.end}},
+                     type);
+  }
+
   std::map<uint32_t, CachedKeys> take() { return std::move(keys_); }
 
  private:
@@ -192,6 +203,10 @@ Result<std::map<uint32_t, CachedKeys>> keep_states(DecoderCall& call, const std:
   StateKeeper keeper(call, use_custom_op);
   for (const CacheState& state : states) ARGOSY_TRY_STATUS(keeper.keep(state));
   return keeper.take();
+}
+
+Result<ValueId> keep_row(DecoderCall& call, const std::string& name, ValueId added) {
+  return StateKeeper(call, false).keep_row(name, added);
 }
 
 }  // namespace argosy::executorch

@@ -29,4 +29,8 @@ struct CachedKeys {
 Result<std::map<uint32_t, CachedKeys>> keep_states(DecoderCall& call, const std::vector<CacheState>& states,
                                                    bool use_custom_op);
 
+/// Keeps a number for each token, as states that grow are kept. `added` [1, sequence] are those of the call; returns
+/// those of all tokens, [1, total].
+Result<ValueId> keep_row(DecoderCall& call, const std::string& name, ValueId added);
+
 }  // namespace argosy::executorch

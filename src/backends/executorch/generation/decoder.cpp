@@ -28,8 +28,8 @@ std::set<std::string> symbols_of(const TensorType& type) {
 
 class DecoderBinder {
  public:
-  DecoderBinder(Program& program, Component& component, const TaskOptions& options)
-      : program_(program), component_(component), options_(options) {}
+  DecoderBinder(Program& program, Component& component, const TaskOptions& options, const MediaTokens& media)
+      : program_(program), component_(component), options_(options), media_(media) {}
 
   Status bind() {
     ARGOSY_TRY(std::vector<CacheState> states, read_cache_states(component_));
@@ -37,6 +37,10 @@ class DecoderBinder {
     ARGOSY_TRY_STATUS(fix_sizes(states));
     DecoderCall call(program_, component_, tokens_, sequence_, total_, options_.max_seq_len);
     ARGOSY_TRY_STATUS(call.begin());
+    if (media_.type) {
+      ARGOSY_TRY(ValueId types, take_type_column(call));
+      ARGOSY_TRY(token_types_, keep_row(call, std::string(kTokenTypes), types));
+    }
     ARGOSY_TRY_STATUS(bind_inputs(call, states));
     ARGOSY_TRY_STATUS(simplify_masks(call));
     ARGOSY_TRY(auto keys, keep_states(call, states, options_.custom_kv_cache));
@@ -108,7 +112,7 @@ class DecoderBinder {
           replacements.emplace(name, total_);
       }
     }
-    substitute_symbols(component_, replacements);
+    specialise(component_, replacements);
     return {};
   }
 
@@ -174,12 +178,17 @@ class DecoderBinder {
     const TensorType type{found->dtype, found->shape, {}};
     ValueId bound;
     if (name == "position_ids") {
+      // Several rows of positions are those of pictures: their height, their width.
+      if (media_.kinds > 0 && type.shape.size() > 2) return cannot_bind(name);
       ARGOSY_TRY(bound, positions_as(call, type));
     } else if (name == "cache_position") {
       bound = call.positions;
     } else if (name == "attention_mask" || name == "decoder_attention_mask" || name == "encoder_attention_mask") {
       ARGOSY_TRY(bound, filled(call, type, 1));
-    } else if (name == "token_type_ids") {
+    } else if (name == kTokenTypes && token_types_.is_valid()) {
+      if (type.shape != call.emit.type(token_types_).shape) return cannot_bind(name);
+      bound = token_types_;
+    } else if (name == kTokenTypes) {
       ARGOSY_TRY(bound, filled(call, type, 0));
     } else {
       return cannot_bind(name);
@@ -319,6 +328,8 @@ class DecoderBinder {
   Program& program_;
   Component& component_;
   const TaskOptions& options_;
+  const MediaTokens& media_;
+  ValueId token_types_;  // of all tokens, if the decoder is told
   std::string_view token_input_;
   ValueId tokens_;
   SymExpr sequence_, total_, encoder_;
@@ -352,8 +363,8 @@ Status keep_outputs(Component& component, const std::vector<std::string>& names)
   return {};
 }
 
-Status bind_decoder(Program& program, Component& component, const TaskOptions& options) {
-  return DecoderBinder(program, component, options).bind();
+Status bind_decoder(Program& program, Component& component, const TaskOptions& options, const MediaTokens& media) {
+  return DecoderBinder(program, component, options, media).bind();
 }
 
 }  // namespace argosy::executorch

@@ -38,7 +38,7 @@ void fix_batch(Component& component) {
   for (const auto& [symbol, name] : component.dim_names) {
     if (name == "batch") replacements[symbol] = component.symbols->integer(1);
   }
-  substitute_symbols(component, replacements);
+  specialise(component, replacements);
   for (const auto& [symbol, one] : replacements) component.dim_names.erase(symbol);
 }
 

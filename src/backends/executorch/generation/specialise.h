@@ -4,16 +4,12 @@
 #include <string>
 
 #include "ir/program.h"
-#include "ir/rewriter.h"
+#include "passes/substitute_symbols.h"
 
 namespace argosy::executorch {
 
-/// Puts expressions in the place of symbols, by name, in the types of all values of a component. Numbers that are then
-/// known stand where the values stood that computed them, except among operands of higher-order ops. What was known of
-/// the trace beside its graphs (guards, sample inputs, texts of formats) goes, as it is no longer true.
-void substitute_symbols(Component& component, const std::map<std::string, SymExpr>& replacements);
-
-/// A number stands where a value stood, except among operands of higher-order ops.
-void replace_number(Rewriter& rewriter, ValueId old_value, int64_t number);
+/// Puts expressions in the place of symbols (passes/substitute_symbols.h). What was known of the trace beside its
+/// graphs (guards, sample inputs, texts of formats) goes, as it is no longer true.
+void specialise(Component& component, const std::map<std::string, SymExpr>& replacements);
 
 }  // namespace argosy::executorch

@@ -51,25 +51,39 @@ constexpr Task kTasks[] = {
     {"text2text-generation", kSeq2SeqParts},
 };
 
-Status add_parts(const Program& program, std::span<const Part> parts, TaskPlan& plan) {
+Result<const Task*> find_task(const std::string& name) {
+  auto task = std::ranges::find(kTasks, name, &Task::name);
+  if (task != std::end(kTasks)) return task;
+  std::vector<std::string> names;
+  for (std::string_view each : task_names()) names.emplace_back(each);
+  return fail(ErrorCode::kInvalidInput, format("{} is not a task", quoted(name)),
+              format("choose one of {}", join(names, ", ")));
+}
+
+/// The methods of a task, of a model with these components.
+Result<std::vector<MethodPlan>> methods_of(const std::string& name, const std::vector<std::string>& components) {
+  ARGOSY_TRY(const Task* task, find_task(name));
+  auto has = [&](std::string_view component) { return std::ranges::find(components, component) != components.end(); };
+  std::span<const Part> parts = task->parts;
+  // Nothing is kept: runners pass the whole text in every call.
+  if (parts.data() == kTextParts && !has("decode") && has("model")) parts = kUncachedParts;
+  std::vector<MethodPlan> methods;
   bool has_media = false;
   for (const Part& part : parts) {
-    if (program.find_component(part.component) == nullptr) {
+    if (!has(part.component)) {
       if (part.is_optional) continue;
-      std::vector<std::string> names;
-      for (const Component& component : program.components) names.push_back(component.name);
       return fail(ErrorCode::kInvalidInput,
-                  format("{} needs a component {}, the model has {}", plan.options.task, part.component,
-                         names.empty() ? "none" : join(names, ", ")),
+                  format("{} needs a component {}, the model has {}", name, part.component,
+                         components.empty() ? "none" : join(components, ", ")),
                   "choose the task of this model, or none");
     }
     has_media = has_media || part.kind == Kind::kMedia;
-    plan.methods.push_back({std::string(part.component), std::string(part.method), part.kind});
+    methods.push_back({std::string(part.component), std::string(part.method), part.kind});
   }
   if (parts.data() == kMediaParts && !has_media)
     return fail(ErrorCode::kInvalidInput, "the model has no encoder of pictures or sound",
                 "its task is text-generation");
-  return {};
+  return methods;
 }
 
 void add_constants(const ModelFacts& facts, TaskPlan& plan) {
@@ -110,11 +124,11 @@ void add_constants(const ModelFacts& facts, TaskPlan& plan) {
   if (has(Kind::kMedia)) add("modality", std::string(has_method("vision_encoder") ? "vision" : "audio"));
 }
 
-Status bind_method(Program& program, Component& component, const TaskPlan& plan, Kind kind) {
+Status bind_method(Program& program, Component& component, const TaskPlan& plan, Kind kind, const MediaTokens& media) {
   const TaskOptions& options = plan.options;
   switch (kind) {
     case Kind::kAsIs: fix_batch(component); return {};
-    case Kind::kDecoder: return bind_decoder(program, component, options);
+    case Kind::kDecoder: return bind_decoder(program, component, options, media);
     case Kind::kEncoder:
       ARGOSY_TRY_STATUS(bind_plain(program, component, {"input_ids", "input_features", "input_values"}));
       return keep_outputs(component, {"last_hidden_state"});
@@ -124,8 +138,12 @@ Status bind_method(Program& program, Component& component, const TaskPlan& plan,
     case Kind::kMaskedTokens:
       ARGOSY_TRY_STATUS(bind_plain(program, component, {"input_ids", "attention_mask"}));
       return keep_outputs(component, {"logits"});
-    case Kind::kMedia: return bind_media(program, component, component.name.starts_with("audio") ? kMaxChunks : 1);
-    case Kind::kEmbedding: return bind_embedding(program, component, options.max_seq_len);
+    case Kind::kMedia:
+      ARGOSY_TRY_STATUS(bind_media(program, component, component.name.starts_with("audio") ? kMaxChunks : 1));
+      return media.type ? add_type_column(program, component, *media.type) : Status();
+    case Kind::kEmbedding:
+      ARGOSY_TRY_STATUS(bind_embedding(program, component, options.max_seq_len));
+      return media.type ? add_type_column(program, component, 0) : Status();
   }
   return {};
 }
@@ -138,25 +156,40 @@ std::vector<std::string_view> task_names() {
   return names;
 }
 
-Result<TaskPlan> plan_task(const Program& program, const TaskOptions& options, const ModelFacts& facts) {
-  auto task = std::ranges::find(kTasks, options.task, &Task::name);
-  if (task == std::end(kTasks)) {
-    std::vector<std::string> names;
-    for (std::string_view name : task_names()) names.emplace_back(name);
-    return fail(ErrorCode::kInvalidInput, format("{} is not a task", quoted(options.task)),
-                format("choose one of {}", join(names, ", ")));
+Status check_task(const TaskOptions& options) {
+  if (options.task.empty()) {
+    if (options.max_seq_len == 0 && !options.all_logits && options.dynamic_shapes) return {};
+    const char* flag = options.max_seq_len != 0 ? "--max-seq-len"
+                       : options.all_logits     ? "--all-logits"
+                                                : "--disable-dynamic-shapes";
+    return fail(ErrorCode::kInvalidInput, format("{} says something of a task, and there is none", flag),
+                options.max_seq_len != 0 ? "add --task text-generation or another; --shape bounds dims without one"
+                                         : "add --task text-generation or another that generates");
   }
+  ARGOSY_TRY(const Task* task, find_task(options.task));
+  bool is_of_texts = task->parts.data() != kModelParts;
+  if (options.max_seq_len != 0 && !is_of_texts) {
+    return fail(ErrorCode::kInvalidInput, format("{} has no texts that --max-seq-len could bound", options.task),
+                "leave it out; --shape bounds dims");
+  }
+  return {};
+}
+
+Status check_task(const TaskOptions& options, const std::vector<std::string>& components) {
+  if (options.task.empty()) return {};
+  ARGOSY_TRY([[maybe_unused]] auto methods, methods_of(options.task, components));
+  return {};
+}
+
+Result<TaskPlan> plan_task(const Program& program, const TaskOptions& options, const ModelFacts& facts) {
+  std::vector<std::string> components;
+  for (const Component& component : program.components) components.push_back(component.name);
   TaskPlan plan;
   plan.options = options;
+  ARGOSY_TRY(plan.methods, methods_of(options.task, components));
   if (options.max_seq_len < 0) return fail(ErrorCode::kInvalidInput, "--max_seq_len is a number of tokens");
   if (options.max_seq_len == 0)
     plan.options.max_seq_len = std::min(facts.max_positions.value_or(kUsualSeqLen), kUsualSeqLen);
-  std::span<const Part> parts = task->parts;
-  if (parts.data() == kTextParts && program.find_component("decode") == nullptr &&
-      program.find_component("model") != nullptr) {
-    parts = kUncachedParts;  // nothing is kept: runners pass the whole text in every call
-  }
-  ARGOSY_TRY_STATUS(add_parts(program, parts, plan));
   add_constants(facts, plan);
   int64_t length = facts.max_positions.value_or(plan.options.max_seq_len);
   if (options.max_seq_len != 0) length = std::min(length, options.max_seq_len);
@@ -167,18 +200,21 @@ Result<TaskPlan> plan_task(const Program& program, const TaskOptions& options, c
 Pass bind_task(TaskPlan plan) {
   return {"bind-task", [plan = std::move(plan)](Program& program, PassContext&) -> Result<bool> {
             // Decoders take nodes from encoders, so that these are still whole then.
+            auto kinds = static_cast<int>(std::ranges::count(plan.methods, Kind::kMedia, &MethodPlan::kind));
+            MediaTokens media;
             for (const MethodPlan& method : plan.methods) {
+              if (method.kind != Kind::kDecoder) continue;
               auto named = [&](const Component& component) { return component.name == method.component; };
               auto component = std::ranges::find_if(program.components, named);
               const Component* encoder = program.find_component("encoder");
-              if (method.kind == Kind::kDecoder && encoder != nullptr)
-                ARGOSY_TRY_STATUS(compute_cross_states(program, *encoder, *component));
+              if (encoder != nullptr) ARGOSY_TRY_STATUS(compute_cross_states(program, *encoder, *component));
+              ARGOSY_TRY(media, read_media_tokens(program, *component, kinds));
             }
             std::vector<Component> components;
             for (const MethodPlan& method : plan.methods) {
               auto named = [&](const Component& component) { return component.name == method.component; };
               auto component = std::ranges::find_if(program.components, named);
-              ARGOSY_TRY_STATUS(bind_method(program, *component, plan, method.kind));
+              ARGOSY_TRY_STATUS(bind_method(program, *component, plan, method.kind, media));
               component->attributes["component"] = method.component;
             }
             for (const MethodPlan& method : plan.methods) {

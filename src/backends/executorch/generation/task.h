@@ -63,6 +63,13 @@ struct TaskPlan {
 /// The names of all tasks, sorted.
 std::vector<std::string_view> task_names();
 
+/// What can be said of a task's options before there is a program: its name, and what others say of a task that is none
+/// or has no use for it.
+Status check_task(const TaskOptions& options);
+
+/// Whether a model with components of these names has what the task needs.
+Status check_task(const TaskOptions& options, const std::vector<std::string>& components);
+
 /// What the program of a task consists of. A model that lacks what a task needs is an error that says what.
 Result<TaskPlan> plan_task(const Program& program, const TaskOptions& options, const ModelFacts& facts);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -14,11 +16,14 @@ constexpr std::string_view kSchemas = R"(
 schema aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor
 schema aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
 schema aten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor
+schema aten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor
 schema aten::cat(Tensor[] tensors, int dim=0) -> Tensor
 schema aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor
+schema aten::eq.Scalar(Tensor self, Scalar other) -> Tensor
 schema aten::ge.Tensor(Tensor self, Tensor other) -> Tensor
 schema aten::gt.Tensor(Tensor self, Tensor other) -> Tensor
 schema aten::le.Tensor(Tensor self, Tensor other) -> Tensor
+schema aten::neg(Tensor self) -> Tensor
 schema aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
 schema aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)
 schema aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)
@@ -87,6 +92,44 @@ constexpr std::string_view kWindowMask = R"(    %causal: bool[1, 1, s, p + s] = 
     %first: i64[1, 1, s, 1] = aten.add.Scalar(self=%q, other=-8)
     %window: bool[1, 1, s, p + s] = aten.gt.Tensor(self=%k, other=%first)
     %mask: bool[1, 1, s, p + s] = aten.bitwise_and.Tensor(self=%causal, other=%window))";
+
+/// A model that sees. Its decoder is given types of tokens, and `mask` computes %mask from them too.
+std::string seeing_decoder(std::string_view mask) {
+  std::string text = decoder(mask);
+  auto replace = [&](std::string_view from, std::string_view to) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+  };
+  replace("    %x: f32[b, s, 8] = aten.embedding.default(weight=%embed, indices=%input_ids)\n", "");
+  replace("self=%x", "self=%inputs_embeds");
+  replace("%input_ids: i64[b, s],", "%inputs_embeds: f32[b, s, 8],\n      %token_type_ids: i64[b, p + s],");
+  replace("self=%input_ids", "self=%inputs_embeds");
+  replace("      %embed = @embed,\n", "");
+  return text + R"(component image_encoder {
+  output user "image_features"
+  graph (%pixel_values: f32[4, 8]) {
+    %features: f32[4, 8] = aten.neg.default(self=%pixel_values)
+    return %features
+  }
+}
+component embedding {
+  symbol b positive as "batch"
+  symbol s positive as "sequence"
+  output user "inputs_embeds"
+  graph (%input_ids: i64[b, s]) weights (%embed = @embed) {
+    %x: f32[b, s, 8] = aten.embedding.default(weight=%embed, indices=%input_ids)
+    return %x
+  }
+}
+)";
+}
+
+constexpr std::string_view kTypedMask = R"(    %causal: bool[1, 1, s, p + s] = aten.le.Tensor(self=%k, other=%q)
+    %seen_by_all: bool[b, p + s] = aten.eq.Scalar(self=%token_type_ids, other=1)
+    %seen_1: bool[b, 1, p + s] = aten.unsqueeze.default(self=%seen_by_all, dim=1)
+    %seen_2: bool[b, 1, 1, p + s] = aten.unsqueeze.default(self=%seen_1, dim=1)
+    %mask: bool[b, 1, s, p + s] = aten.bitwise_or.Tensor(self=%causal, other=%seen_2))";
 
 struct Bound {
   Program program;
@@ -197,6 +240,45 @@ TEST(BindTask, rejects_a_cache_that_does_not_grow_by_the_tokens) {
   auto result = bind_program(rolled);
   ASSERT_FALSE(result);
   EXPECT_NE(result.error().message.find("does not grow"), std::string::npos) << result.error().message;
+}
+
+TEST(BindTask, embeddings_say_which_of_them_are_media_where_the_decoder_asks) {
+  Bound found = bound(seeing_decoder(kTypedMask), {.task = "multimodal-text-to-text"});
+  // One column more, of the type: 1 of pictures, 0 of text.
+  EXPECT_NE(found.text.find("f32[1, 4, 9] = aten.constant_pad_nd.default"), std::string::npos) << found.text;
+  EXPECT_NE(found.text.find("f32[1, s, 9] = aten.constant_pad_nd.default"), std::string::npos) << found.text;
+  EXPECT_NE(found.text.find("%inputs_embeds: f32[1, s, 9]"), std::string::npos) << found.text;
+  EXPECT_NE(found.text.find("value=1"), std::string::npos) << found.text;
+  const Component* method = found.program.find_component("text_decoder");
+  ASSERT_NE(method, nullptr);
+  ASSERT_EQ(method->inputs.size(), 2u);
+  EXPECT_EQ(method->inputs[0].name, "inputs_embeds");
+  EXPECT_EQ(method->inputs[1].name, "cache_position");
+  // Types of tokens before the call are kept beside the caches.
+  auto is_kept = [](const Weight& weight) { return weight.name == "cache.token_type_ids"; };
+  EXPECT_TRUE(std::ranges::any_of(found.program.weights, is_kept));
+}
+
+TEST(BindTask, embeddings_stay_as_they_are_where_the_decoder_does_not_ask) {
+  Bound found = bound(seeing_decoder(kCausalMask), {.task = "multimodal-text-to-text"});
+  EXPECT_EQ(found.text.find("constant_pad_nd"), std::string::npos) << found.text;
+  EXPECT_NE(found.text.find("%inputs_embeds: f32[1, s, 8]"), std::string::npos) << found.text;
+}
+
+TEST(BindTask, rejects_media_whose_type_is_not_known) {
+  // Of text, as far as is known; then two numbers.
+  std::string of_text(kTypedMask), of_two(kTypedMask);
+  of_text.replace(of_text.find("other=1)"), 8, "other=0)");
+  of_two += "\n    %also: bool[b, p + s] = aten.eq.Scalar(self=%token_type_ids, other=2)";
+  for (const std::string& mask : {of_text, of_two}) {
+    auto result = bind_program(seeing_decoder(mask), {.task = "multimodal-text-to-text"});
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().message.find("token_type_ids"), std::string::npos) << result.error().message;
+  }
+}
+
+TEST(BindTask, types_are_zero_in_a_text_without_media) {
+  EXPECT_EQ(bound(seeing_decoder(kTypedMask)).text.find("constant_pad_nd"), std::string::npos);
 }
 
 TEST(BindTask, rejects_tasks_that_the_model_is_not_for) {

@@ -35,16 +35,29 @@ Status emit_quantized(const NodeView& view, XnnpackBuilder& builder) {
   ARGOSY_TRY(XnnId input, has_dynamic_rows(view) ? builder.quantized_rows(value) : builder.row_major(value));
   std::vector<uint32_t> dims(weight.shape.begin(), weight.shape.end());
   XnnId filter = builder.quantized_constant({datatype, weight.source, scales.source, group_size, weight.name}, dims);
-  XnnId bias = kNoXnn;
-  if (std::optional<ValueId> given = view.tensor("bias")) {
-    // Sums are f32 whatever the result is.
-    const Weight& added = view.program()[view.graph()[*given].weight];
-    ARGOSY_TRY(TensorSourcePtr source, converted(added.source, DType::kF32));
-    std::vector<uint32_t> length(added.shape.begin(), added.shape.end());
-    ARGOSY_TRY(bias, builder.packed_constant(added.name, std::move(source), length));
+  std::optional<ValueId> bias = view.tensor("bias");
+  if (!bias) {
+    ARGOSY_TRY(XnnId output, builder.result(view.output()));
+    builder.fully_connected(input, filter, kNoXnn, output);
+    return {};
   }
+  // Sums are f32 whatever the result is.
+  const Weight& given = view.program()[view.graph()[*bias].weight];
+  ARGOSY_TRY(TensorSourcePtr source, converted(given.source, DType::kF32));
+  std::vector<uint32_t> length(given.shape.begin(), given.shape.end());
+  if (has_dynamic_rows(view)) {
+    ARGOSY_TRY(XnnId added, builder.packed_constant(given.name, std::move(source), length));
+    ARGOSY_TRY(XnnId output, builder.result(view.output()));
+    builder.fully_connected(input, filter, added, output);
+    return {};
+  }
+  // Layers of weights alone compute (bias + sum) * scale: the bias is added after them.
+  ARGOSY_TRY(std::vector<uint32_t> sizes, builder.dims(view.output()));
+  XnnId sums = builder.temporary(DType::kF32, sizes);
+  builder.fully_connected(input, filter, kNoXnn, sums);
+  ARGOSY_TRY(XnnId added, builder.constant(given.name, std::move(source), length));
   ARGOSY_TRY(XnnId output, builder.result(view.output()));
-  builder.fully_connected(input, filter, bias, output);
+  builder.binary(XnnpackBuilder::Kind::XNNAdd, sums, added, output);
   return {};
 }
 

@@ -192,21 +192,28 @@ void emit_prelu(const Emitter& e, const Translation&) {
   e.yield(e.node("Where", {e.node("Greater", {x, e.like(x, 0)}), x, e.mul(x, weight)}));
 }
 
-// threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor
+// threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor; what is not a number stays so
 void emit_threshold(const Emitter& e, const Translation&) {
   Ref x = self(e);
   DType dtype = e.result().dtype;
-  e.yield(e.node("Where", {e.node("Greater", {x, e.scalar("threshold", dtype)}), x, e.scalar("value", dtype)}));
+  Ref is_low = e.node("LessOrEqual", {x, e.scalar("threshold", dtype)});
+  e.yield(e.node("Where", {is_low, e.scalar("value", dtype), x}));
 }
 
-// softshrink(Tensor self, Scalar lambd=0.5) -> Tensor; hardshrink alike
-void emit_shrink(const Emitter& e, const Translation& row) {
+// hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor; what is not a number stays so
+void emit_hard_shrink(const Emitter& e, const Translation&) {
   Ref x = self(e);
+  Ref is_small = e.node("LessOrEqual", {e.node("Abs", {x}), e.like(x, e.real("lambd"))});
+  e.yield(e.node("Where", {is_small, e.like(x, 0), x}));
+}
+
+// softshrink(Tensor self, Scalar lambd=0.5) -> Tensor; what is not a number stays so
+void emit_soft_shrink(const Emitter& e, const Translation&) {
+  Ref x = self(e), zero = e.like(x, 0);
   double lambda = e.real("lambd");
   Ref above = e.node("Greater", {x, e.like(x, lambda)}), below = e.node("Less", {x, e.like(x, -lambda)});
-  bool is_soft = row.op == "aten.softshrink.default";
-  Ref high = is_soft ? e.sub(x, e.like(x, lambda)) : x, low = is_soft ? e.add(x, e.like(x, lambda)) : x;
-  e.yield(e.node("Where", {above, high, e.node("Where", {below, low, e.like(x, 0)})}));
+  Ref low = e.node("Where", {below, e.add(x, e.like(x, lambda)), e.mul(x, zero)});
+  e.yield(e.node("Where", {above, e.sub(x, e.like(x, lambda)), low}));
 }
 
 // nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
@@ -310,8 +317,8 @@ constexpr Translation kActivation[] = {
     {"aten.hardswish.default", emit_hard_sigmoid},
     {"aten.prelu.default", emit_prelu},
     {"aten.threshold.default", emit_threshold},
-    {"aten.softshrink.default", emit_shrink},
-    {"aten.hardshrink.default", emit_shrink},
+    {"aten.softshrink.default", emit_soft_shrink},
+    {"aten.hardshrink.default", emit_hard_shrink},
     {"aten.nan_to_num.default", emit_nan_to_num},
     {"aten.logit.default", emit_logit},
     {"aten.erfinv.default", emit_erfinv},

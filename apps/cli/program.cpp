@@ -1,0 +1,75 @@
+#include "program.h"
+
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "command_line.h"
+#include "commands.h"
+#include "driver/process_memory.h"
+
+namespace argosy::cli {
+namespace {
+
+int run(const CommandLine& command_line, Terminal& terminal) {
+  Environment environment = read_environment();
+  if (const auto* options = std::get_if<InspectOptions>(&command_line.command)) {
+    return run_inspect(*options, environment, terminal);
+  }
+  if (const auto* options = std::get_if<OptOptions>(&command_line.command)) {
+    return options->golden.empty() ? run_opt(*options, environment, terminal) : run_golden_files(*options, terminal);
+  }
+  if (const auto* options = std::get_if<ReplayOptions>(&command_line.command)) return run_replay(*options, terminal);
+  if (const auto* options = std::get_if<CaptureOptions>(&command_line.command)) {
+    return run_capture(*options, environment, terminal);
+  }
+  if (const auto* options = std::get_if<CacheOptions>(&command_line.command)) {
+    return run_cache(*options, environment, terminal);
+  }
+  if (const auto* options = std::get_if<WeightsOptions>(&command_line.command)) {
+    return run_weights(*options, environment, terminal);
+  }
+  if (const auto* options = std::get_if<ExportOptions>(&command_line.command)) {
+    return run_export(*options, environment, terminal);
+  }
+  if (const auto* options = std::get_if<CheckOptions>(&command_line.command)) {
+    return run_check(*options, environment, command_line.global, terminal);
+  }
+  if (const auto* options = std::get_if<RunOptions>(&command_line.command)) {
+    return run_run(*options, environment, terminal);
+  }
+  if (const auto* options = std::get_if<LintOptions>(&command_line.command)) return run_lint(*options, terminal);
+  return run_doctor(std::get<DoctorOptions>(command_line.command), environment, terminal);
+}
+
+}  // namespace
+
+int run_program(int count, char** values, const ExportHooks* hooks) {
+  int exit_code = kUsage;
+  auto command_line = parse_command_line(std::vector<std::string>(values + 1, values + count), exit_code);
+  if (!command_line) return exit_code;
+  if (auto* options = std::get_if<ExportOptions>(&command_line->command)) options->backend_options.set_hooks(hooks);
+  Terminal terminal(command_line->global);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that a limit does not allow is then an error like any other
+  auto start = std::chrono::steady_clock::now();
+  try {
+    int result = run(*command_line, terminal);
+    std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    terminal.log(LogLevel::kInfo,
+                 format("took {:.3f} s, peak memory {}", elapsed.count(), format_bytes(peak_rss_bytes())));
+    return result;
+  } catch (const InternalError& error) {
+    terminal.print_error({ErrorCode::kInternal, error.what(), "this is a bug in argosy; please report it"});
+  } catch (const std::bad_alloc&) {
+    terminal.print_error({ErrorCode::kIo, "out of memory", "the file asks for more than this machine has"});
+  } catch (const std::exception& error) {
+    terminal.print_error({ErrorCode::kInternal, error.what(), "this is a bug in argosy; please report it"});
+  }
+  return kFailed;
+}
+
+}  // namespace argosy::cli

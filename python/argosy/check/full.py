@@ -1,0 +1,124 @@
+"""Checks of an export beside the checkpoint that it was made of: of its components or methods, and of its tokens."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from pathlib import Path
+
+from ..errors import ExportError
+from .checked import Checked
+from .comparison import ROUNDED_ROWS, Comparison, Report, cpu_seconds, load_model, real_shapes
+from .engines import ENGINES, find_export
+from .rows import Row
+from .schemes import QuantizedModel
+
+CALLS = ("edge", "observed", "greedy", "text")
+
+
+def check_export(
+    path: Path, against: Path, *, engine: str | None = None, calls: tuple[str, ...] = CALLS, text: Path | None = None,
+    trust_remote_code: bool = False, report: Report = lambda text: None,
+) -> Checked:  # fmt: skip
+    """Compares an export with the checkpoint in ``against``, also on the words of ``text``. The eager model is gone before
+    the export is opened, so that memory holds the weights once."""
+    from ..capture.configuration import load_config
+    from ..capture.session import open_session
+    from ..capture.twin import model_class
+
+    start = cpu_seconds()
+    export = find_export(path, engine)
+    task = export.manifest.get("task") or None
+    report("loading the checkpoint")
+    config = load_config(against, trust_remote_code=trust_remote_code)
+    cls = model_class(config, task)
+    if cls.__name__ != export.manifest["model_class"]:
+        raise ExportError(
+            f"{path} is a {export.manifest['model_class']}, {against} is a {cls.__name__}",
+            code="invalid-input",
+            hint="give the model that was exported",
+        )
+    prefill = "prefill" in export.interfaces
+    components = open_session(config, task, prefill=prefill).components
+    model = load_model(cls, against, export.dtype, trust_remote_code)
+    comparison = Comparison(model, components, export, export.engine.tolerance(export.dtype), folder=against, text=text,
+                            in_place=True)  # fmt: skip
+    checked = Checked("full", export.engine.name, cls.__name__, task or "", comparison.tolerance)
+    report("running the eager model")
+    shapes = {component.name: real_shapes(component) for component in components}
+    comparison.prepare(shapes, edges="edge" in calls, observed="observed" in calls, tokens=3 if "greedy" in calls else 0,
+                       words="text" in calls)  # fmt: skip
+    del model
+    gc.collect()
+    report("running the export")
+    checked.tolerance = comparison.tolerance
+    checked.rows += comparison.compare()
+    checked.cpu_seconds = cpu_seconds() - start
+    return checked
+
+
+def check_bundle(
+    path: Path, against: Path, *, count: int = 32, trust_remote_code: bool = False, engine_python: str | None = None,
+    report: Report = lambda text: None,
+) -> Checked:  # fmt: skip
+    """Compares a bundle's greedy tokens, in its engine, with those of the checkpoint in ``against``; tokens of a quantised one
+    with those of eager in the same scheme, and how many are those of the model as it is."""
+    from ..capture.configuration import load_config
+    from ..capture.twin import model_class
+    from ..run.bundles import open_bundle
+    from ..run.runners import BundleProcess, EngineMissing, RunError, find_runner
+    from .media import has_media, media_row
+    from .tokens import agreement_row, expected_runs, run_bundle, tokenizer_row
+
+    start = cpu_seconds()
+    bundle = open_bundle(path)
+    runner = find_runner(bundle)
+    if not bundle.graphs:
+        raise ExportError(f"{path} has no models", code="invalid-input", hint="give what argosy export wrote")
+    report("loading the checkpoint")
+    config = load_config(against, trust_remote_code=trust_remote_code)
+    cls = model_class(config, bundle.manifest.get("task") or None)
+    engine = next(row for row in ENGINES.values() if row.suffix == bundle.graphs[0].suffix)
+    dtype = engine.dtype(str(bundle.graphs[0]))
+    model = load_model(cls, against, dtype, trust_remote_code)
+    if not model.can_generate():
+        raise ExportError(f"{cls.__name__} generates no tokens", code="invalid-input", hint="--tokens is for models that do")
+    tolerance = engine.tolerance(dtype)
+    checked = Checked("tokens", runner.name, cls.__name__, bundle.manifest.get("task") or "", tolerance)
+    report("running the eager model")
+    # Models that see or hear are shown one thing at a time.
+    settings = {"batches": runner.batches and not has_media(bundle), "own_settings": runner.own_settings,
+                "pads_behind": runner.pads_behind}  # fmt: skip
+    quantized = bundle.manifest.get("quantized") or []
+    original = expected_runs(model, against, count, **settings)
+    expected, scheme = original, contextlib.nullcontext()
+    if quantized:
+        scheme = QuantizedModel(model, quantized)
+        with scheme:
+            expected = expected_runs(model, against, count, **settings)
+        if scheme.rounds_rows:
+            checked.tolerance = tolerance = max(tolerance, ROUNDED_ROWS[0])
+    try:
+        with scheme:
+            row = media_row(model, against, bundle, count)
+        if row is not None:
+            checked.rows.append(row)
+            expected = [each for each in expected if not each.reason]  # not all of them go on from text alone
+        del model, scheme
+        gc.collect()
+        report(f"running the bundle in {runner.title}")
+        with BundleProcess(bundle, engine_python) as process:
+            if (row := tokenizer_row(process, against)) is not None:
+                checked.rows.append(row)
+            checked.rows += [run_bundle(process, each, count, tolerance) for each in expected]
+            if quantized:
+                checked.rows.append(agreement_row(process, original, count))
+    except EngineMissing as error:
+        raise ExportError(str(error), code="not-found") from error
+    except RunError as error:  # what cannot be opened is as wrong as can be
+        checked.rows.append(Row("bundle", "open", "", False, note=str(error)))
+    if not any(row.origin in ("tokens", "open") and row.ok is not None for row in checked.rows):
+        raise ExportError(f"{cls.__name__} was not compared: {'; '.join(row.note for row in checked.rows if row.note)}",
+                          code="invalid-input", hint="the eager model must generate from text, a picture or a sound")  # fmt: skip
+    checked.cpu_seconds = cpu_seconds() - start
+    return checked

@@ -1,0 +1,196 @@
+"""The check of a configuration, on a twin: a small model of the same kind, exported as the model itself is."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..capture.check import edge_shapes
+from ..capture.session import Session
+from ..errors import ExportError
+from .checked import Checked
+from .comparison import Comparison, Report, axis_rows, cpu_seconds, load_model, real_shapes
+from .engines import ENGINES, find_export
+from .rows import Row
+
+
+@dataclass
+class TwinRequest:
+    """What is exported, as ``argosy export`` is asked for it."""
+
+    model: Path
+    engine: str = "pt2"
+    task: str | None = None
+    shape: str | None = None
+    prefill: bool = False
+    #: of the weights; "auto": the configuration's
+    dtype: str = "auto"
+    trust_remote_code: bool = False
+    #: further arguments of the export, such as ``--opset=18``: all that shape its files
+    options: tuple[str, ...] = ()
+    #: the command-line program that exports the twin
+    program: str = "argosy"
+    #: what the export is a bundle for; "": for none
+    bundle_engine: str = ""
+
+
+def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Checked:
+    """Builds the twin of a configuration, exports it as the real one is exported, with every option, and calls it as its
+    users do: in float32, where differences are small enough to tell, and at a few shapes in the dtype that is asked for."""
+    from ..capture.configuration import load_config, set_dtype
+    from ..capture.dims import parse_shape, reach
+    from ..capture.session import open_session
+    from ..capture.twin import shrink
+
+    start = cpu_seconds()
+    report("building the twin")
+    positions = reach(parse_shape(request.shape or ""))
+    config = shrink(load_config(request.model, trust_remote_code=request.trust_remote_code), reach=positions)
+    engine = ENGINES[request.engine]
+    asked = request.dtype
+    if asked == "auto":
+        asked = engine.replaced_dtypes.get(_dtype_name(config), _dtype_name(config))
+    set_dtype(config, "float32")
+    session = open_session(config, request.task, shape=request.shape, prefill=request.prefill)
+    checked = Checked("twin", engine.name, session.model_class.__name__, session.task, engine.twin_tolerance)
+    with tempfile.TemporaryDirectory(prefix="argosy-twin-") as name:
+        folder = Path(name)
+        _save(session.twin, folder / "twin", request)
+        _check_in("float32", session, folder, request, checked, report)
+        if request.bundle_engine:
+            checked.rows += _check_bundle(session, folder, request, report)
+        if asked != "float32":
+            set_dtype(session.config, asked)
+            session.traced.clear()
+            _check_in(asked, session, folder, request, checked, report)
+    checked.cpu_seconds = cpu_seconds() - start
+    return checked
+
+
+def _check_in(
+    dtype: str, session: Session, folder: Path, request: TwinRequest, checked: Checked, report: Report
+) -> None:
+    from ..capture.configuration import canonical
+    from ..capture.session import shape_limits, trace_session, write_session
+    from ..capture.weight_plan import make_weight_plan, write_weight_plan
+
+    saved = folder / "twin"
+    trace_session(session, report)
+    write_session(session, folder / "twin.capture", canonical(session.config.to_dict()))
+    plan = make_weight_plan(saved, task=request.task, dtype=dtype, trust_remote_code=request.trust_remote_code)
+    write_weight_plan(plan, folder / "plan.json")
+    report("exporting the twin")
+    engine = ENGINES[request.engine]
+    output = folder / (dtype if engine.is_folder else f"{dtype}{engine.suffix}")
+    _export(request, session, folder, dtype, output)
+    export = find_export(output)
+    report("comparing")
+    limits = shape_limits(session)
+    if dtype == "float32":
+        shapes = {each.name: edge_shapes(each, limits) for each in session.components}
+        comparison = Comparison(session.twin, session.components, export, checked.tolerance, limits=limits)
+        checked.rows += comparison.run(shapes, observed=True, tokens=1)
+        if export.has_components:
+            checked.rows += axis_rows(export, comparison.expected.calls)
+        return
+    model = load_model(session.model_class, saved, dtype, request.trust_remote_code)
+    shapes = {each.name: real_shapes(each) for each in session.components}
+    comparison = Comparison(model, session.components, export, export.engine.tolerance(dtype), limits=(), suffix=f", {dtype}")
+    checked.rows += comparison.run(shapes)
+
+
+def _check_bundle(session: Session, folder: Path, request: TwinRequest, report: Report) -> list[Row]:
+    """The twin as a bundle, in the engine that it is for; a row that says so if that is not there."""
+    from ..capture.twin import save
+    from ..run.bundles import open_bundle
+    from ..run.runners import RUNNERS, BundleProcess, EngineMissing, RunError
+    from .fed import fed_rows
+    from .tokens import NEW_TOKENS, expected_runs, run_bundle
+
+    runner = RUNNERS.get(request.bundle_engine)
+    if runner is None or not session.twin.can_generate():
+        return []
+    report(f"running the twin in {runner.title}")
+    save(session.twin, folder / "twin")
+    tolerance = ENGINES[request.engine].twin_tolerance
+    try:
+        _export(request, session, folder, "float32", folder / "bundle", ("--for", request.bundle_engine))
+    except ExportError as error:
+        # The model itself is exported: it is sizes of the twin that the engine does not take, as Whisper's.
+        note = f"{runner.title} does not run the twin: {str(error).splitlines()[0]}"
+        return [Row("bundle", "engine", "", None, note=note)]
+    expected = expected_runs(session.twin, None, NEW_TOKENS, batches=runner.batches, own_settings=runner.own_settings,
+                             pads_behind=runner.pads_behind)  # fmt: skip
+    try:
+        with BundleProcess(open_bundle(folder / "bundle")) as process:
+            rows = fed_rows(process, session, tolerance) if runner.gives_logits else []
+            return rows + [run_bundle(process, each, NEW_TOKENS, tolerance) for each in expected]
+    except EngineMissing as error:
+        return [Row("bundle", "engine", "", None, note=str(error))]
+    except RunError as error:
+        return [Row("bundle", "open", "", False, note=str(error))]
+
+
+def _dtype_name(config: Any) -> str:
+    dtype = getattr(config, "dtype", None) or getattr(config, "torch_dtype", None) or "float32"
+    return str(dtype).removeprefix("torch.")
+
+
+def _save(twin: torch.nn.Module, folder: Path, request: TwinRequest) -> None:
+    folder.mkdir()
+    twin.save_pretrained(folder)
+    if request.trust_remote_code:
+        for file in request.model.glob("*.py"):
+            shutil.copy(file, folder)
+
+
+# ---- the export ------------------------------------------------------------------------------------------------------
+
+#: Values that XNNPACK's smallest groups have.
+_SMALLEST_GROUP = 32
+
+
+def fitted_options(options: tuple[str, ...], twin: torch.nn.Module, dims: set[str]) -> list[str]:
+    """``options`` with sizes that the twin has: groups that its rows are made of, and dims that it lets vary."""
+    widths = {module.in_features for module in twin.modules() if isinstance(module, torch.nn.Linear)}
+    fitted = []
+    for option in options:
+        flag, _, value = option.partition("=")
+        if flag.endswith("-group-size") and int(value) > 0 and not any(width % int(value) == 0 for width in widths):
+            option = f"{flag}={_SMALLEST_GROUP}"
+        elif flag == "--shape":
+            kept = [item for item in value.split(",") if item.partition("=")[0] in dims]
+            if not kept:
+                continue
+            option = f"{flag}={','.join(kept)}"
+        fitted.append(option)
+    return fitted
+
+
+def _export(
+    request: TwinRequest, session: Session, folder: Path, dtype: str, output: Path, more: tuple[str, ...] = ()
+) -> None:
+    program = shutil.which(request.program) or request.program
+    dims = {name for each in session.dims.values() for axes in each.names.values() for name in axes.values()}
+    options = fitted_options(request.options, session.twin, dims)
+    command = [program, "export", request.engine, "--check", "off", "--model", str(folder / "twin"), "--dtype", dtype,
+               "--capture", str(folder / "twin.capture"), "--plan", str(folder / "plan.json"), "-o", str(output), *options, *more]  # fmt: skip
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        raise ExportError(f"{program} cannot be started: {error}", code="not-found",
+                          hint="name the argosy program by --program") from error  # fmt: skip
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        errors = list(dict.fromkeys(line for line in lines if line.startswith("error"))) or lines[-1:]
+        further = f" (and {len(errors) - 1} other errors)" if len(errors) > 1 else ""
+        last = "\n".join(lines[-8:])
+        raise ExportError(
+            f"the twin was not exported: {errors[0] if errors else done.returncode}{further}\n{last}", code="engine-failed"
+        )

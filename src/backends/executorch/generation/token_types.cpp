@@ -1,0 +1,81 @@
+#include "backends/executorch/generation/token_types.h"
+
+#include "backends/executorch/generation/decoder.h"
+#include "base/text.h"
+#include "passes/aten_schemas.h"
+#include "passes/match.h"
+
+namespace argosy::executorch {
+
+Result<MediaTokens> read_media_tokens(const Program& program, const Component& decoder, int kinds) {
+  MediaTokens result{kinds, {}};
+  const InputSpec* types = find_input(decoder, kTokenTypes);
+  if (kinds == 0 || types == nullptr || !types->value.is_valid()) return result;
+  for (const Use& use : decoder.entry()[types->value].uses) {
+    std::string_view op;
+    const int64_t* number = nullptr;
+    if (use.node.is_valid()) {
+      const Node& node = decoder.entry()[use.node];
+      op = program.schemas[node.op].name;
+      if (op == "aten.sym_size.int") continue;
+      if (node.arguments.size() > 1) number = node.arguments[1].get_if<int64_t>();
+    }
+    bool is_test = op == "aten.eq.Scalar" && number != nullptr && *number != 0;
+    if (!is_test || kinds != 1 || (result.type && *result.type != *number)) {
+      return fail(
+          ErrorCode::kUnsupportedFeature,
+          format("the model's {} tells media from text by {}, which runners do not pass", decoder.name, kTokenTypes),
+          "export it without a task; callers then pass everything that it is given");
+    }
+    result.type = *number;
+  }
+  return result;
+}
+
+Status add_type_column(Program& program, Component& component, int64_t type) {
+  const ValueId* embeddings = component.entry().outputs()[0].get_if<ValueId>();
+  const TensorType* found = embeddings == nullptr ? nullptr : component.entry()[*embeddings].tensor();
+  if (found == nullptr || found->shape.size() != 3)
+    return fail(ErrorCode::kUnsupportedFeature, format("component {} gives no embeddings", component.name));
+  TensorType wider{found->dtype, found->shape, {}};
+  SymContext& symbols = *component.symbols;
+  wider.shape[2] = symbols.add(wider.shape[2], symbols.integer(1));
+  Rewriter rewriter(component.graphs.front());
+  RuleContext context{program, component, rewriter, NodeId{}};
+  Emitter emit(context);
+  rewriter.insert_at_end();
+  ARGOSY_TRY(ValueId result,
+             emit(aten::kConstantPad,
+                  {{"self", *embeddings}, {"pad", to_list({0, 1})}, {"value", static_cast<double>(type)}}, wider));
+  rewriter.set_output(0, result);
+  return {};
+}
+
+Result<ValueId> take_type_column(DecoderCall& call) {
+  const TensorType type{call.emit.type(call.tokens).dtype, call.emit.type(call.tokens).shape, {}};
+  std::optional<int64_t> width = type.shape.size() == 3 ? type.shape[2].as_integer() : std::nullopt;
+  if (!width)
+    return fail(ErrorCode::kUnsupportedFeature, format("component {} is not given embeddings", call.component.name));
+  TensorType wider = type, column = type;
+  wider.shape[2] = call.integer(*width + 1);
+  column.shape.pop_back();
+  const std::vector<Use> readers = call.graph()[call.tokens].uses;
+  ARGOSY_TRY(ValueId embeddings,
+             call.top(aten::kSlice,
+                      {{"self", call.tokens}, {"dim", int64_t{2}}, {"start", int64_t{0}}, {"end", *width}}, type));
+  ARGOSY_TRY(ValueId last,
+             call.top(aten::kSelect, {{"self", call.tokens}, {"dim", int64_t{2}}, {"index", *width}}, column));
+  call.rewriter.set_type(call.tokens, wider);
+  for (const Use& use : readers) {
+    if (!use.node.is_valid()) continue;
+    Argument argument = call.graph()[use.node].arguments[use.argument];
+    for_each_value(argument, [&](ValueId& value, uint32_t) {
+      if (value == call.tokens) value = embeddings;
+    });
+    call.rewriter.set_argument(use.node, use.argument, std::move(argument));
+  }
+  column.dtype = DType::kI64;
+  return call.top(aten::kTo, {{"self", last}, {"dtype", DType::kI64}}, column);
+}
+
+}  // namespace argosy::executorch
