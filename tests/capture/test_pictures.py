@@ -15,6 +15,7 @@ from argosy.capture.check import edge_shapes  # noqa: E402
 from argosy.capture.components import Component, Shape  # noqa: E402
 from argosy.capture.dims import infer_dims  # noqa: E402
 from argosy.capture.patches import tracing_patches  # noqa: E402
+from argosy.capture.patches.sizes import sizes_as_symbols  # noqa: E402
 from argosy.capture.session import _trace_free_or_fixed  # noqa: E402
 from argosy.capture.structures import named_leaves  # noqa: E402
 from argosy.capture.twin import Sizes, build, sample_inputs  # noqa: E402
@@ -109,9 +110,9 @@ class Countable(torch.nn.Module):
 def test_sizes_stay_symbols_where_code_makes_numbers_of_them():
     model = Countable()
     sizes = {"pixel_values": dict.fromkeys((0, 2, 3), torch.export.Dim.AUTO)}
-    with tracing_patches(model):
+    with sizes_as_symbols(model):
         program = torch.export.export(model, (), {"pixel_values": torch.ones(2, 3, 16, 24)}, dynamic_shapes=sizes)
-    assert program.graph_module(*[torch.ones(5, 3, 10, 12)])[0].shape == (5, 10, 6)
+    assert program.module()(pixel_values=torch.ones(5, 3, 10, 12)).shape == (5, 10, 6)
     assert "int" not in globals() and "len" not in globals()
 
 
@@ -133,7 +134,7 @@ def test_padding_of_mobilenets_depends_on_no_branch(stride):
         program = torch.export.export(model, (), {"picture": torch.ones(1, 2, 32, 48)}, dynamic_shapes=sizes)
     for size in ((32, 48), (33, 48), (32, 51), (7, 9)):
         picture = torch.randn(1, 2, *size)
-        assert torch.equal(program.graph_module(picture)[0], model(picture))
+        assert torch.equal(program.module()(picture=picture), model(picture))
 
 
 @pytest.mark.parametrize(

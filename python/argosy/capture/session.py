@@ -100,15 +100,20 @@ def _inputs_to_trace(component: Component, model: torch.nn.Module, shape: Shape)
 def _trace_free_or_fixed(model: torch.nn.Module, component: Component, inputs: list[Inputs], dims: Dims) -> Traced:
     """The component's graph. Where a trace fixes one of the dims that go ``together``, or fails, all of them are fixed, at
     the sizes that the model was made for instead of those that it was traced with."""
+    from .patches.sizes import sizes_as_symbols
+
+    if not component.together:
+        return trace(model, component, inputs[0], dims)
     try:
-        traced = trace(model, component, inputs[0], dims)
-        lost = {traced.dims.names[item["input"]][item["dim"]] for item in traced.specialized}
+        with sizes_as_symbols(model):
+            traced = trace(model, component, inputs[0], dims)
+        lost = {traced.dims.names[item["input"]].get(item["dim"]) for item in traced.specialized}
         if lost.isdisjoint(component.together):
             return traced
-    except Exception as error:
-        if not component.together:
-            raise
-        logger.debug("%s is traced again at a fixed size: %s", component.name, error)
+        error = ", ".join(item["reason"] for item in traced.specialized)
+    except Exception as failed:  # noqa: BLE001 - code that refuses symbols does so in ways of its own; numbers may do
+        error = str(failed)
+    logger.debug("%s is traced again at a fixed size: %s", component.name, error)
     return trace(model, component, inputs[1], dims, fixed=component.together)
 
 

@@ -9,11 +9,10 @@ import torch
 
 from ...patching import apply_patches
 from ..weightless import ShapesOnly
-from . import funnel, linear_attention, masks, recurrent  # noqa: F401 - register their patches
+from . import funnel, linear_attention, masks, recurrent, sizes  # noqa: F401 - register their patches
 from .convolutions import integer_padding
 from .placeholders import unchecked_placeholders
 from .rotary import rotary_by_length
-from .sizes import sizes_as_symbols
 
 
 @contextlib.contextmanager
@@ -23,7 +22,6 @@ def tracing_patches(model: torch.nn.Module) -> Iterator[None]:
         stack.enter_context(apply_patches("capture"))
         stack.enter_context(rotary_by_length(model))
         stack.enter_context(integer_padding(model))
-        stack.enter_context(sizes_as_symbols(model))
         stack.enter_context(unchecked_placeholders(model))
         stack.enter_context(experts_implementation(model, "grouped_mm"))
         yield

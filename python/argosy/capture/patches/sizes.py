@@ -18,7 +18,8 @@ from ...patching import register_patch
 def sizes_as_symbols(model: torch.nn.Module) -> Iterator[None]:
     """``int`` of a size and ``len`` of a tensor are symbols in the modules that define the classes of ``model``.
 
-    Reason: Python's own give a number, which fixes the axis at what it was while the model was traced.
+    Reason: Python's own give a number, which fixes the axis at what it was while the model was traced. The stand-in is no
+    dtype (``dtype=int``), so callers have to be ready for a trace that fails.
     """
     names = sorted({type(module).__module__ for module in model.modules()})
     homes = [sys.modules[name] for name in names if not name.startswith("torch.") and name in sys.modules]
@@ -76,8 +77,11 @@ def _padding_by_arithmetic(original: Callable) -> Callable:
     def pad(features: torch.Tensor, conv_layer: torch.nn.Conv2d) -> torch.Tensor:
         padding: list[Any] = []
         for axis in (-1, -2):
-            stride, kernel = conv_layer.stride[axis], conv_layer.kernel_size[axis]
-            missing = torch.sym_max(kernel - 1 - (features.shape[axis] - 1) % stride, 0)
+            size, stride, kernel = features.shape[axis], conv_layer.stride[axis], conv_layer.kernel_size[axis]
+            # Written so that what comes out has a short size, (size - 1) // stride + 1: layers follow on layers.
+            missing = (size - 1) // stride * stride + kernel - size
+            if kernel < stride:
+                missing = torch.sym_max(missing, 0)
             before = missing // 2
             padding += [before * conv_layer.dilation[axis], (missing - before) * conv_layer.dilation[axis]]
         return torch.nn.functional.pad(features, padding, "constant", 0.0)
