@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -20,7 +18,7 @@ from argosy.capture.session import _trace_free_or_fixed  # noqa: E402
 from argosy.capture.structures import named_leaves  # noqa: E402
 from argosy.capture.twin import Sizes, build, sample_inputs  # noqa: E402
 from argosy.capture.twin.inputs import OWN, TRACED  # noqa: E402
-from argosy.capture.twin.processor_sizes import processor_size  # noqa: E402
+from argosy.capture.twin.processor_sizes import processor_size, size_by_settings  # noqa: E402
 
 SMALL = {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}
 
@@ -147,13 +145,12 @@ def test_padding_of_mobilenets_depends_on_no_branch(stride):
         ({"size": {"shortest_edge": 800, "longest_edge": 1333}}, (800, 1066)),
         ({"size": {"shortest_edge": 800, "longest_edge": 900}}, (800, 900)),
         ({"size": [96, 128]}, (96, 128)),
-        ({"size": 512, "do_resize": False}, (224, 224)),
-        ({"size": "large"}, (224, 224)),
+        ({"size": 512, "do_resize": False}, None),
+        ({"size": "large"}, None),
     ],
 )
-def test_sizes_of_processors(tmp_path, settings, size):
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(settings))
-    assert processor_size("no-such-type", tmp_path) == size
+def test_sizes_of_processors(settings, size):
+    assert size_by_settings(settings) == size
 
 
 def test_sizes_of_processors_by_type():

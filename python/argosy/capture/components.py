@@ -234,6 +234,18 @@ def one_row_only(component: Component, reason: str) -> Component:
     return replace(component, inputs=inputs, one_row=reason)
 
 
+def at_own_sizes(component: Component) -> Component:
+    """The component with media of the sizes that the model was made for, whichever are asked for."""
+
+    def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+        return component.inputs(model, replace(shape, media=component.own_media))
+
+    def symbols(shape: Shape) -> dict[str, int]:
+        return component.symbols(replace(shape, media=component.own_media))
+
+    return replace(component, inputs=inputs, symbols=symbols, shapes=())
+
+
 def _compares_texts_with_pictures(model: torch.nn.Module) -> bool:
     """Of models like CLIP, which score every picture against every text, however many there are of each."""
     compares = all(hasattr(model, name) for name in ("get_text_features", "get_image_features", "logit_scale"))

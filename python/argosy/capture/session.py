@@ -13,7 +13,7 @@ import torch
 from ..errors import ExportError
 from . import weightless
 from .caches import on_cpu
-from .components import Component, Inputs, Shape, find_components
+from .components import Component, Inputs, Shape, at_own_sizes, find_components
 from .conditions import all_hold
 from .dims import Dims, Limits, check_names, narrowed, observe_dims, parse_shape, reach
 from .structures import identifier, named_leaves
@@ -65,7 +65,8 @@ def trace_session(
     session: Session, report: Callable[[str], None] = lambda text: None, *, attention: str = "split"
 ) -> None:
     """Traces every component of the model that ``session.config`` describes, at its full size. With ``attention="whole"``
-    attention is one op of the graphs, where the model's code lets it be chosen."""
+    attention is one op of the graphs, where the model's code lets it be chosen. Components whose pictures turn out to have one
+    size have it from then on."""
     from .attention import whole_attention
     from .patches import shape_patches, tracing_patches
 
@@ -83,12 +84,15 @@ def trace_session(
         with weightless.fake_mode(model):
             inputs = {each.name: _inputs_to_trace(each, model, shapes[each.name]) for each in session.components}
     inputs = {name: [on_cpu(value) for value in made] for name, made in inputs.items()}
+    components: list[Component] = []
     with tracing_patches(model), whole_attention(model) if attention == "whole" else contextlib.nullcontext():
         for component in session.components:
             report(f"tracing {component.name}")
             traced = _trace_free_or_fixed(model, component, inputs.pop(component.name), session.dims[component.name])
             session.traced.append(traced)
+            components.append(traced.component)
             session.cpu_seconds["export"] += traced.export_cpu_seconds
+    session.components = components
 
 
 def _inputs_to_trace(component: Component, model: torch.nn.Module, shape: Shape) -> list[Inputs]:
@@ -100,13 +104,17 @@ def _inputs_to_trace(component: Component, model: torch.nn.Module, shape: Shape)
 def _trace_free_or_fixed(model: torch.nn.Module, component: Component, inputs: list[Inputs], dims: Dims) -> Traced:
     """The component's graph. Where a trace fixes one of the dims that go ``together``, or fails, all of them are fixed, at
     the sizes that the model was made for instead of those that it was traced with."""
-    from .patches.sizes import sizes_as_symbols
+    from .patches.sizes import ShortFormulas, sizes_as_symbols
+
+    def run(model: torch.nn.Module, forward: Callable, given: Inputs) -> dict:
+        with ShortFormulas():
+            return component.run(model, forward, given)
 
     if not component.together:
         return trace(model, component, inputs[0], dims)
     try:
         with sizes_as_symbols(model):
-            traced = trace(model, component, inputs[0], dims)
+            traced = replace(trace(model, replace(component, run=run), inputs[0], dims), component=component)
         lost = {traced.dims.names[item["input"]].get(item["dim"]) for item in traced.specialized}
         if lost.isdisjoint(component.together):
             return traced
@@ -114,7 +122,7 @@ def _trace_free_or_fixed(model: torch.nn.Module, component: Component, inputs: l
     except Exception as failed:  # noqa: BLE001 - code that refuses symbols does so in ways of its own; numbers may do
         error = str(failed)
     logger.debug("%s is traced again at a fixed size: %s", component.name, error)
-    return trace(model, component, inputs[1], dims, fixed=component.together)
+    return trace(model, at_own_sizes(component), inputs[1], dims, fixed=component.together)
 
 
 def trace_shape(config) -> Shape:
@@ -219,8 +227,7 @@ def _cache_layout(traced: Traced) -> dict | None:
 def _sample_call(session: Session, traced: Traced) -> dict[str, torch.Tensor]:
     """What the component may be called with, small, by graph input; nothing if it cannot be that small."""
     component, conditions = traced.component, [guard.condition for guard in traced.guards]
-    small = Shape(2, 5, 3, 1)
-    for shape in (small, replace(small, media=component.own_media), trace_shape(session.config)):
+    for shape in (Shape(2, 5, 3, 1), trace_shape(session.config)):
         shape = reaching(component, shape, session.limits)
         if not all_hold(conditions, component.symbols(shape)):
             continue
@@ -229,16 +236,9 @@ def _sample_call(session: Session, traced: Traced) -> dict[str, torch.Tensor]:
         except Exception:  # noqa: BLE001 - models have smallest inputs of their own
             continue
         twins = {identifier(name): tensor for name, tensor in made.items()}
-        samples = for_all_layers(twins, traced.dims.names, list(traced.input_paths))
-        if samples and not _misses_fixed_sizes(samples, traced):
+        if samples := for_all_layers(twins, traced.dims.names, list(traced.input_paths)):
             return samples
     return {}
-
-
-def _misses_fixed_sizes(samples: dict[str, torch.Tensor], traced: Traced) -> bool:
-    """Whether media have another size than the one that the graph is for."""
-    return any(samples[item["input"]].shape[item["dim"]] != item["value"] for item in traced.specialized
-               if traced.dims.names[item["input"]][item["dim"]] in traced.component.together)  # fmt: skip
 
 
 def for_all_layers(

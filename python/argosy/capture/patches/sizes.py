@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from ...patching import register_patch
 
@@ -34,6 +35,25 @@ def sizes_as_symbols(model: torch.nn.Module) -> Iterator[None]:
     finally:
         for home, name in changed:
             delattr(home, name)
+
+
+#: Operations of a formula of a size. Models whose sizes follow from those before have up to a dozen.
+_LONGEST_FORMULA = 24
+
+
+class ShortFormulas(TorchFunctionMode):
+    """Raises where the size of a tensor takes a long formula of the sizes of inputs.
+
+    Reason: code that pads pictures to windows and cuts them, layer after layer, makes formulas that grow with each; torch
+    takes minutes and more to compare them.
+    """
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for size in result.shape if isinstance(result, torch.Tensor) else ():
+            if isinstance(size, torch.SymInt) and size.node.expr.count_ops() > _LONGEST_FORMULA:
+                raise ValueError(f"a size is a long formula: {size}")
+        return result
 
 
 class _Like(type):

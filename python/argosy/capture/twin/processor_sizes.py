@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 #: What most processors make, for models of which nobody says a size.
 USUAL = (224, 224)
-
-
-def processor_size(model_type: str, folder: Path | None = None) -> tuple[int, int]:
-    """Height and width: as ``preprocessor_config.json`` in ``folder`` says, else as the image processor of the type makes
-    pictures by default, else ``USUAL``. Where only the shorter edge is said, pictures are four to three."""
-    if folder is not None and (folder / "preprocessor_config.json").is_file():
-        try:
-            found = _size(json.loads((folder / "preprocessor_config.json").read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            found = None
-        if found is not None:
-            return found
-    return _default_size(model_type) or USUAL
+_FIELDS = ("size", "crop_size", "do_center_crop", "do_resize")
 
 
 @cache
-def _default_size(model_type: str) -> tuple[int, int] | None:
-    names = _processor_names(model_type)
-    for name in names:
+def processor_size(model_type: str) -> tuple[int, int]:
+    """Height and width of pictures that the image processor of the type makes by default, else ``USUAL``. Where only the
+    shorter edge is said, pictures are four to three."""
+    for name in _processor_names(model_type):
         try:
             from transformers.models.auto.image_processing_auto import get_image_processor_class_from_name
 
             processor = get_image_processor_class_from_name(name)
         except Exception:  # noqa: BLE001 - packages that processors need may be missing, in many ways
             continue
-        fields = ("size", "crop_size", "do_center_crop", "do_resize")
-        found = _size({field: getattr(processor, field, None) for field in fields})
-        if found is not None:
-            return found
-    return None
+        return size_by_settings({field: getattr(processor, field, None) for field in _FIELDS}) or USUAL
+    return USUAL
 
 
 def _processor_names(model_type: str) -> list[str]:
@@ -55,7 +39,8 @@ def _processor_names(model_type: str) -> list[str]:
     return list(dict.fromkeys(name for name in known or () if isinstance(name, str)))
 
 
-def _size(settings: dict[str, Any]) -> tuple[int, int] | None:
+def size_by_settings(settings: dict[str, Any]) -> tuple[int, int] | None:
+    """What settings of a processor say; None if they say nothing."""
     crop = _pair(settings.get("crop_size"))
     if settings.get("do_center_crop") and crop is not None:
         return crop
