@@ -13,7 +13,7 @@ from argosy.capture.check import edge_shapes  # noqa: E402
 from argosy.capture.components import Component, Shape  # noqa: E402
 from argosy.capture.dims import infer_dims  # noqa: E402
 from argosy.capture.patches import tracing_patches  # noqa: E402
-from argosy.capture.patches.sizes import sizes_as_symbols  # noqa: E402
+from argosy.capture.patches.sizes import ShortFormulas, sizes_as_symbols  # noqa: E402
 from argosy.capture.session import _trace_free_or_fixed  # noqa: E402
 from argosy.capture.structures import named_leaves  # noqa: E402
 from argosy.capture.twin import Sizes, build, sample_inputs  # noqa: E402
@@ -112,6 +112,51 @@ def test_sizes_stay_symbols_where_code_makes_numbers_of_them():
         program = torch.export.export(model, (), {"pixel_values": torch.ones(2, 3, 16, 24)}, dynamic_shapes=sizes)
     assert program.module()(pixel_values=torch.ones(5, 3, 10, 12)).shape == (5, 10, 6)
     assert "int" not in globals() and "len" not in globals()
+
+
+def test_sizes_stay_symbols_in_the_code_of_models():
+    from transformers.models.rt_detr import modeling_rt_detr as code
+
+    class Grid(torch.nn.Module):
+        def forward(self, picture):
+            return torch.arange(code.torch_int(picture.shape[-2] / 2)) * code.torch_int(3.5)
+
+    model = Grid()
+    sizes = {"picture": {2: torch.export.Dim.AUTO}}
+    with tracing_patches(model):
+        program = torch.export.export(model, (), {"picture": torch.ones(1, 2, 32, 48)}, dynamic_shapes=sizes)
+    for height in (8, 33):
+        picture = torch.ones(1, 2, height, 48)
+        assert torch.equal(program.module()(picture=picture), model(picture))
+
+
+class Windowed(torch.nn.Module):
+    """Pads to windows and cuts, again and again, as Swin does."""
+
+    def forward(self, picture):
+        for window in (3, 5, 7, 11):
+            more = (window - picture.shape[-1] % window) % window
+            picture = torch.nn.functional.pad(picture, (0, more))[..., :-1]
+        return picture
+
+
+def test_long_formulas_of_sizes_are_refused():
+    model, picture = Windowed(), torch.ones(1, 50)
+    sizes = {"picture": {1: torch.export.Dim.AUTO}}
+    with pytest.raises(ValueError, match="long formula"), ShortFormulas():
+        torch.export.export(model, (), {"picture": picture}, dynamic_shapes=sizes)
+    with ShortFormulas():
+        model(picture)
+
+
+@pytest.mark.parametrize("shift", [1, 2])
+def test_funnel_shifts_as_its_code_does(shift):
+    from transformers.models.funnel import modeling_funnel as code
+
+    scores = torch.randn(2, 3, 7, shift * 7 + 9)
+    want = code._relative_shift_gather(scores, 9, shift)
+    with tracing_patches(torch.nn.Linear(1, 1)):
+        assert torch.equal(code._relative_shift_gather(scores, 9, shift), want)
 
 
 @pytest.mark.parametrize("stride", [1, 2])

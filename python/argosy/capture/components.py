@@ -175,7 +175,7 @@ def single_forward(model: torch.nn.Module) -> Component:
     component = Component("model", more_texts if compares else same_number, run, symbols=symbols)
     if free:
         sides = {media: _sides(model, media) for media in (0, 1, OWN, TRACED)}
-        shapes = () if sides[OWN] in (sides[0], sides[1]) else (Shape(2, 13, 1, 0, media=OWN),)
+        shapes = () if sides[OWN] in (sides[0], sides[1]) else (Shape(1, 13, 1, 0, media=OWN),)
         component = replace(component, shapes=shapes, traced_media=TRACED, together=("height", "width"), own_media=OWN)
     reason = _refuses_more_rows(component, model)
     return one_row_only(component, reason) if reason else component

@@ -1,4 +1,4 @@
-"""Relative positions of Funnel, for any length."""
+"""Relative positions of Funnel, for any length of text."""
 
 from __future__ import annotations
 
@@ -75,3 +75,18 @@ def _places_by_arithmetic(original: Callable) -> Callable:
         return found
 
     return get_position_embeds
+
+
+@register_patch(
+    "capture",
+    "transformers.models.funnel.modeling_funnel._relative_shift_gather",
+    reason="it shifts by reshaping, and torch takes minutes to prove that sizes fit",
+)
+def _shifted_by_index(original: Callable) -> Callable:
+    def shifted(positional_attn: torch.Tensor, context_len: Any, shift: int) -> torch.Tensor:
+        queries = torch.arange(positional_attn.shape[2], device=positional_attn.device)
+        keys = torch.arange(context_len, device=positional_attn.device)
+        columns = shift * (positional_attn.shape[2] - queries)[:, None] + keys
+        return positional_attn.gather(-1, columns.expand(*positional_attn.shape[:2], -1, -1))
+
+    return shifted
