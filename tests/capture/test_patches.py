@@ -31,6 +31,10 @@ NEEDED_BY = {
     "_rwkv_rescaled_outputs": None,
     "_lightning_by_token": "minimax",
     "_linear_unit_from_state": "recurrent_gemma",
+    "_places_by_arithmetic": "funnel",
+    "_shifted_by_index": None,
+    "_symbol_or_integer": None,
+    "_padding_by_arithmetic": None,
 }
 #: patches that no single capture shows the need of
 BECAUSE = {
@@ -38,6 +42,9 @@ BECAUSE = {
     "_forget_state": "undoes what _remember_state notes, for models that are called without a cache afterwards",
     "_rwkv_weights_as_saved": "weights of twins are divided already: test_recurrent.test_weights_of_rwkv_are_those_saved",
     "_rwkv_rescaled_outputs": "the same",
+    "_shifted_by_index": "without it torch takes minutes over sizes: test_pictures.test_funnel_shifts_as_its_code_does",
+    "_symbol_or_integer": "without it pictures have one size: test_pictures.test_sizes_stay_symbols_in_the_code_of_models",
+    "_padding_by_arithmetic": "the same: test_pictures.test_padding_of_mobilenets_depends_on_no_branch",
 }
 SHAPES = [Shape(2, 5, 7, 2), Shape(2, 70, 3, 3)]
 

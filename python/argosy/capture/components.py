@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of one call. ``padding`` is the number of left-padded tokens in the first row; ``media`` picks one of two sizes."""
+    """Sizes of one call. ``padding`` is the number of left-padded tokens in the first row; ``media`` picks one of two sizes
+    (of pictures also ``OWN`` and ``TRACED`` of ``twin.inputs``)."""
 
     batch: int = 2
     sequence: int = 19
@@ -50,6 +51,11 @@ class Component:
     cache: str | None = None
     #: shapes of its own that it has to be right at, besides the usual ones
     shapes: tuple[Shape, ...] = ()
+    #: which media it is traced with: not of the size that the model was made for, which code may treat as a special case
+    traced_media: int = 1
+    #: dims that are fixed, all of them at the sizes of ``own_media``, where a trace cannot keep one of them free
+    together: tuple[str, ...] = ()
+    own_media: int = 0
     #: why calls have one row only; empty where they may have any number
     one_row: str = ""
 
@@ -143,10 +149,13 @@ _TEXT_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
 def single_forward(model: torch.nn.Module) -> Component:
     from .twin import Sizes, sample_inputs
+    from .twin.inputs import OWN, TRACED
+
+    free = _takes_other_pictures(model)
 
     def same_number(model: torch.nn.Module, shape: Shape) -> Inputs:
         sizes = Sizes(batch=shape.batch, sequence=shape.sequence, padding=min(shape.padding, shape.sequence - 1),
-                      decoder_sequence=shape.past + 1, media=shape.media)  # fmt: skip
+                      decoder_sequence=shape.past + 1, media=shape.media, free_pictures=free)  # fmt: skip
         return to_device(sample_inputs(model, sizes), model)
 
     def more_texts(model: torch.nn.Module, shape: Shape) -> Inputs:
@@ -158,12 +167,45 @@ def single_forward(model: torch.nn.Module) -> Component:
 
     def symbols(shape: Shape) -> dict[str, int]:
         names = {"batch": shape.batch, "sequence": shape.sequence, "decoder_sequence": shape.past + 1}
+        if free:
+            names["height"], names["width"] = sides[shape.media]
         return names | ({"text_batch": shape.batch + _MORE_TEXTS} if compares else {})
 
     compares = _compares_texts_with_pictures(model)
     component = Component("model", more_texts if compares else same_number, run, symbols=symbols)
+    if free:
+        sides = {media: _sides(model, media) for media in (0, 1, OWN, TRACED)}
+        shapes = () if sides[OWN] in (sides[0], sides[1]) else (Shape(1, 13, 1, 0, media=OWN),)
+        component = replace(component, shapes=shapes, traced_media=TRACED, together=("height", "width"), own_media=OWN)
     reason = _refuses_more_rows(component, model)
     return one_row_only(component, reason) if reason else component
+
+
+def _sides(model: torch.nn.Module, media: int) -> tuple[int, ...]:
+    """Height and width of pictures of any size, by which ``media`` they are."""
+    from .twin import Sizes, sample_inputs
+
+    return tuple(sample_inputs(model, Sizes(batch=1, media=media, free_pictures=True))["pixel_values"].shape[-2:])
+
+
+def _takes_other_pictures(model: torch.nn.Module) -> bool:
+    """Whether the code of ``model``, a twin, runs on pictures of other sizes than its configuration names. Trying it is
+    the only way to know: some vision transformers fit their positions to the picture, others refuse it."""
+    from .twin import Sizes, sample_inputs
+
+    if "pixel_values" not in parameters_of(model.forward):
+        return False
+    for media in (0, 1):
+        try:
+            inputs = sample_inputs(model, Sizes(batch=1, media=media, free_pictures=True))
+            if inputs["pixel_values"].dim() < 4:
+                return False  # patches in a row
+            with torch.no_grad():
+                model(**to_device(inputs, model))
+        except Exception as error:  # noqa: BLE001 - models refuse pictures in ways of their own
+            logger.debug("%s takes no pictures of another size: %s", type(model).__name__, error)
+            return False
+    return True
 
 
 def _refuses_more_rows(component: Component, model: torch.nn.Module) -> str:
@@ -190,6 +232,18 @@ def one_row_only(component: Component, reason: str) -> Component:
         return component.inputs(model, replace(shape, batch=1))
 
     return replace(component, inputs=inputs, one_row=reason)
+
+
+def at_own_sizes(component: Component) -> Component:
+    """The component with media of the sizes that the model was made for, whichever are asked for."""
+
+    def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+        return component.inputs(model, replace(shape, media=component.own_media))
+
+    def symbols(shape: Shape) -> dict[str, int]:
+        return component.symbols(replace(shape, media=component.own_media))
+
+    return replace(component, inputs=inputs, symbols=symbols, shapes=())
 
 
 def _compares_texts_with_pictures(model: torch.nn.Module) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import torch
@@ -53,12 +54,20 @@ def infer_dims(calls: list[dict[str, tuple[int, ...]]], symbols: list[dict[str, 
             if len(set(seen)) == 1:
                 continue
             known = next((key for key in symbols[0] if tuple(each[key] for each in symbols) == seen), None)
-            found = known or others.setdefault(seen, f"{name}.{axis}")
+            found = known or others.get(seen) or _new_name(name, axis - len(shape), axis, others.values())
+            if known is None:
+                others[seen] = found
             dims.names.setdefault(name, {})[axis] = found
     used = {found for axes in dims.names.values() for found in axes.values()}
     dims.sums = {name: parts for name, parts in SUMS.items() if name in used}
     dims.ranges = {name: (0 if may_be_empty(name) else 1, None) for name in sorted(used)}
     return dims
+
+
+def _new_name(name: str, from_end: int, axis: int, taken: Collection[str]) -> str:
+    """A name for an axis that nobody called anything: the last two of a picture are its height and width."""
+    side = {-2: "height", -1: "width"}.get(from_end) if name.startswith("pixel") else None
+    return side if side is not None and side not in taken else f"{name}.{axis}"
 
 
 def may_be_empty(name: str) -> bool:

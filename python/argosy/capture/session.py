@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -12,13 +13,15 @@ import torch
 from ..errors import ExportError
 from . import weightless
 from .caches import on_cpu
-from .components import Component, Shape, find_components
+from .components import Component, Inputs, Shape, at_own_sizes, find_components
 from .conditions import all_hold
 from .dims import Dims, Limits, check_names, narrowed, observe_dims, parse_shape, reach
 from .structures import identifier, named_leaves
 from .trace import Traced, trace, without_numbers
 from .wiring import wiring
 from .writer import GraphEntry, Manifest, write_capture
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -62,7 +65,8 @@ def trace_session(
     session: Session, report: Callable[[str], None] = lambda text: None, *, attention: str = "split"
 ) -> None:
     """Traces every component of the model that ``session.config`` describes, at its full size. With ``attention="whole"``
-    attention is one op of the graphs, where the model's code lets it be chosen."""
+    attention is one op of the graphs, where the model's code lets it be chosen. Components whose pictures turn out to have one
+    size have it from then on."""
     from .attention import whole_attention
     from .patches import shape_patches, tracing_patches
 
@@ -71,26 +75,58 @@ def trace_session(
     model = weightless.build_on_meta(session.model_class, session.config)
     inputs = None
     with contextlib.suppress(Exception), shape_patches(model):
-        inputs = {each.name: each.inputs(model, shapes[each.name]) for each in session.components}
+        inputs = {each.name: _inputs_to_trace(each, model, shapes[each.name]) for each in session.components}
     model = weightless.without_weights(model)
     session.computed, session.ties = weightless.computed_weights(model), weightless.ties(model)
     if inputs is None:
         # Code that computes with values does not run on meta; fake tensors stand for values that nobody knows, but are
         # several times slower.
         with weightless.fake_mode(model):
-            inputs = {each.name: each.inputs(model, shapes[each.name]) for each in session.components}
-    inputs = {name: on_cpu(value) for name, value in inputs.items()}
+            inputs = {each.name: _inputs_to_trace(each, model, shapes[each.name]) for each in session.components}
+    inputs = {name: [on_cpu(value) for value in made] for name, made in inputs.items()}
+    components: list[Component] = []
     with tracing_patches(model), whole_attention(model) if attention == "whole" else contextlib.nullcontext():
         for component in session.components:
             report(f"tracing {component.name}")
-            traced = trace(model, component, inputs.pop(component.name), session.dims[component.name])
+            traced = _trace_free_or_fixed(model, component, inputs.pop(component.name), session.dims[component.name])
             session.traced.append(traced)
+            components.append(traced.component)
             session.cpu_seconds["export"] += traced.export_cpu_seconds
+    session.components = components
+
+
+def _inputs_to_trace(component: Component, model: torch.nn.Module, shape: Shape) -> list[Inputs]:
+    """What the component is traced with; and, where sizes of media may turn out to be fixed, at the model's own sizes."""
+    media = [component.traced_media, *([component.own_media] if component.together else [])]
+    return [component.inputs(model, replace(shape, media=each)) for each in media]
+
+
+def _trace_free_or_fixed(model: torch.nn.Module, component: Component, inputs: list[Inputs], dims: Dims) -> Traced:
+    """The component's graph. Where a trace fixes one of the dims that go ``together``, or fails, all of them are fixed, at
+    the sizes that the model was made for instead of those that it was traced with."""
+    from .patches.sizes import ShortFormulas, sizes_as_symbols
+
+    def run(model: torch.nn.Module, forward: Callable, given: Inputs) -> dict:
+        with ShortFormulas():
+            return component.run(model, forward, given)
+
+    if not component.together:
+        return trace(model, component, inputs[0], dims)
+    try:
+        with sizes_as_symbols(model):
+            traced = replace(trace(model, replace(component, run=run), inputs[0], dims), component=component)
+        lost = {traced.dims.names[item["input"]].get(item["dim"]) for item in traced.specialized}
+        if lost.isdisjoint(component.together):
+            return traced
+        error = ", ".join(item["reason"] for item in traced.specialized)
+    except Exception as failed:  # noqa: BLE001 - code that refuses symbols does so in ways of its own; numbers may do
+        error = str(failed)
+    logger.debug("%s is traced again at a fixed size: %s", component.name, error)
+    return trace(model, at_own_sizes(component), inputs[1], dims, fixed=component.together)
 
 
 def trace_shape(config) -> Shape:
-    """Sizes to trace at: distinct, and longer than two chunks of whatever the model works in. Media are not of the size
-    that the model was made for, which code may treat as a special case."""
+    """Sizes to trace at: distinct, and longer than two chunks of whatever the model works in."""
     longest = max(chunk_sizes(config), default=0)
     return Shape(2, 19 + 2 * longest, 23 + 2 * longest, 3, media=1)
 

@@ -42,8 +42,9 @@ class Traced:
     export_cpu_seconds: float = 0.0
 
 
-def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Dims) -> Traced:
-    """``model`` may have fake or real weights; ``inputs`` are structured, on the CPU. Nothing of the model is changed."""
+def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Dims, fixed: tuple[str, ...] = ()) -> Traced:
+    """``model`` may have fake or real weights; ``inputs`` are structured, on the CPU. Nothing of the model is changed. Dims
+    of the names in ``fixed`` have the sizes of ``inputs``."""
     leaves, structure = flatten(inputs)
     names = [identifier(leaf_name(path)) for path, _ in leaves]
     by_path = {identifier(name): axes for name, axes in dims.names.items()}
@@ -55,7 +56,7 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
         known = by_pattern.get(without_numbers(name), [])
         if name not in by_path and known and all(axes == known[0] for axes in known):
             by_path[name] = known[0]
-    shapes = {name: {axis: Dim.AUTO for axis in by_path.get(name, {})} for name in names}
+    shapes = {name: {axis: Dim.AUTO for axis, dim in by_path.get(name, {}).items() if dim not in fixed} for name in names}
     tensors = {name: tensor.contiguous() for name, (_, tensor) in zip(names, leaves, strict=True)}
     output_names: list[str] = []
     original = model.forward

@@ -65,7 +65,7 @@ def shape_text(shape: Shape, component: Component) -> str:
         text += f" on {shape.past}"
     if shape.padding:
         text += f", {shape.padding} padded"
-    return text + {0: "", 1: ", other media", -1: ", no media"}.get(shape.media, "")
+    return text + {0: "", 1: ", other media", 2: ", media as processors make them", -1: ", no media"}.get(shape.media, "")
 
 
 def padded_elements(inputs: Inputs, tensor: torch.Tensor, sequence: int) -> torch.Tensor | None:

@@ -9,7 +9,7 @@ import torch
 
 from ...patching import apply_patches
 from ..weightless import ShapesOnly
-from . import linear_attention, masks, recurrent  # noqa: F401 - register their patches
+from . import funnel, linear_attention, masks, recurrent, sizes  # noqa: F401 - register their patches
 from .convolutions import integer_padding
 from .placeholders import unchecked_placeholders
 from .rotary import rotary_by_length

@@ -25,7 +25,7 @@ def add_audio(request: Request) -> None:
 def _add_waveform(request: Request) -> None:
     import torch
 
-    batch, samples = request.sizes.batch, _SAMPLES[request.sizes.media]
+    batch, samples = request.sizes.batch, _SAMPLES[request.media]
     layers = request.find("audio_channels")
     shape = (batch, samples) if layers is None else (batch, layers, samples)
     request.inputs["input_values"] = request.normal(*shape)
@@ -38,7 +38,7 @@ def _add_sized_spectrogram(request: Request) -> None:
     import torch
 
     audio = request.config.audio_config
-    tokens = _FRAMES[request.sizes.media] // audio.time_reduction
+    tokens = _FRAMES[request.media] // audio.time_reduction
     frames = tokens * audio.time_reduction
     request.inputs["audio_input_features"] = request.normal(request.sizes.batch, frames, audio.input_size)
     request.inputs["audio_embed_sizes"] = torch.full((request.sizes.batch,), tokens)
@@ -51,7 +51,7 @@ def _add_spectrogram(request: Request) -> None:
     bins = request.find(
         "feature_projection_input_dim", "num_mel_bins", "input_feat_per_channel", "input_feat_size", default=80
     )
-    frames = _FRAMES[request.sizes.media]
+    frames = _FRAMES[request.media]
     if request.find("feature_projection_input_dim", "input_feat_per_channel", "input_feat_size") is not None:
         # frames first, any number of them, with a mask
         request.inputs["input_features"] = request.normal(batch, frames, bins)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from .inputs import Request
+from .inputs import OWN, TRACED, Request
+from .processor_sizes import processor_size
 
-#: Pictures of models that do not say what size they take.
-_FREE_SIZES = ((64, 64), (64, 96))
-#: Vision transformers that fit their positions to any picture, without being asked to.
-_INTERPOLATING = ("dinov2", "dinov2_with_registers", "depth_anything", "dinov3_vit", "yolos")
+#: Small pictures for models that do not say what size they take: one that is square and one that is not.
+_SMALL = ((96, 96), (128, 160))
+_SQUARE = (64, 64)
+#: Sides that stages halve from layer to layer are multiples of it.
+_STRIDE = 32
 
 
 def add_images(request: Request) -> None:
@@ -48,16 +51,30 @@ def channels(request: Request) -> int:
 
 def image_size(request: Request) -> tuple[int, int]:
     """Height and width of a picture, of the size that ``media`` asks for if the model is free to choose."""
-    fixed = request.find("image_size", "img_size") or getattr(request.config, "input_size", None)
-    if fixed is None:
-        # Florence-2 names no size, but its processor makes squares of one size only
-        return _FREE_SIZES[0 if request.config.model_type == "florence2" else request.sizes.media]
-    height, width = _pair(fixed)
-    patch = request.find("patch_size")
-    if request.sizes.media and (patch is None or request.config.model_type in _INTERPOLATING):
-        step = patch if isinstance(patch, int) else 32
-        return height + step, width + 2 * step
-    return height, width
+    named = _named_size(request)
+    if named is None and request.config.model_type == "florence2":
+        return _SQUARE  # it names no size, but its processor makes squares of one size only
+    own = named or processor_size(request.config.model_type)
+    free = request.sizes.free_pictures
+    if free is None:
+        free = named is None or request.find("patch_size") is None
+    if not free or request.sizes.media == OWN:
+        return own
+    if request.sizes.media == TRACED or (named and request.sizes.media):
+        return _other(own, request.find("patch_size"))
+    return named or _SMALL[request.sizes.media]
+
+
+def _named_size(request: Request) -> tuple[int, int] | None:
+    named = request.find("image_size", "img_size") or getattr(request.config, "input_size", None)
+    return None if named is None else _pair(named)
+
+
+def _other(size: tuple[int, int], patch: Any) -> tuple[int, int]:
+    """A size a little above ``size`` that has whole patches and stages, and is not square."""
+    step = math.lcm(_STRIDE, patch if isinstance(patch, int) and patch > 0 else 1)
+    height, width = (-(-side // step) * step for side in size)
+    return (height + step, width + 2 * step) if width >= height else (height + 2 * step, width + step)
 
 
 def _add_pixels(request: Request) -> None:
@@ -81,7 +98,7 @@ def _add_image_lists(request: Request) -> None:
     import torch
 
     height, width = image_size(request)
-    count = 1 + request.sizes.media
+    count = 1 + request.media
     request.inputs["pixel_values"] = request.normal(request.sizes.batch, count, channels(request), height, width)
     mask = torch.ones(request.sizes.batch, count, height, width, dtype=torch.long)
     request.inputs["pixel_attention_mask"] = mask
@@ -93,7 +110,7 @@ def _add_crops(request: Request) -> None:
     from transformers.image_processing_utils import select_best_resolution
 
     height, width = _pair(request.find("image_size"))
-    original = ((height, 2 * width), (2 * height, 2 * width))[request.sizes.media]
+    original = ((height, 2 * width), (2 * height, 2 * width))[request.media]
     best = select_best_resolution(list(original), request.find("image_grid_pinpoints"))
     crops = 1 + -(-best[0] // height) * -(-best[1] // width)
     request.inputs["pixel_values"] = request.normal(request.sizes.batch, crops, channels(request), height, width)
@@ -105,7 +122,7 @@ def _add_masked_crops(request: Request) -> None:
     import torch
 
     vision = request.config.vision_config
-    side, rows, columns = vision.crop_size, 1, 1 + request.sizes.media
+    side, rows, columns = vision.crop_size, 1, 1 + request.media
     grid = vision.image_size // vision.patch_size
     batch, crops = request.sizes.batch, 1 + rows * columns
     request.inputs["image_pixel_values"] = request.normal(batch, crops, channels(request), side, side)
@@ -120,9 +137,9 @@ def _add_tiles(request: Request) -> None:
     batch, tiles = request.sizes.batch, request.find("max_num_tiles", default=4)
     height, width = image_size(request)
     request.inputs["pixel_values"] = request.normal(batch, 1, tiles, channels(request), height, width)
-    request.inputs["aspect_ratio_ids"] = torch.full((batch, 1), 1 + request.sizes.media)
+    request.inputs["aspect_ratio_ids"] = torch.full((batch, 1), 1 + request.media)
     mask = torch.zeros(batch, 1, tiles, dtype=torch.long)
-    mask[..., : 1 + request.sizes.media] = 1  # the first ratios are one tile and two tiles
+    mask[..., : 1 + request.media] = 1  # the first ratios are one tile and two tiles
     request.inputs["aspect_ratio_mask"] = mask
 
 
@@ -142,7 +159,7 @@ def _add_flattened_grid(request: Request) -> None:
     merge = getattr(vision, "spatial_merge_size", 1)
     patch = getattr(vision, "patch_size", 14)
     temporal = getattr(vision, "temporal_patch_size", 1)
-    height, width = ((2 * merge, 3 * merge), (4 * merge, 3 * merge))[request.sizes.media]
+    height, width = ((2 * merge, 3 * merge), (4 * merge, 3 * merge))[request.media]
     width_of_patch = channels(request) * temporal * patch * patch
     request.inputs["pixel_values"] = request.normal(request.sizes.batch * height * width, width_of_patch)
     request.inputs["image_grid_thw"] = torch.tensor([[1, height, width]]).expand(request.sizes.batch, 3).clone()
@@ -153,7 +170,7 @@ def _add_flattened_patches(request: Request) -> None:
     import torch
 
     vision = getattr(request.config, "vision_config", request.config)
-    rows, columns = ((3, 4), (4, 5))[request.sizes.media]
+    rows, columns = ((3, 4), (4, 5))[request.media]
     row = torch.arange(rows).repeat_interleave(columns) + 1
     column = torch.arange(columns).repeat(rows) + 1
     patches = request.normal(request.sizes.batch, rows * columns, vision.patch_embed_hidden_size)

@@ -9,6 +9,11 @@ from typing import Any
 from ...errors import ExportError
 
 
+#: Pictures as the model's own processor makes them; and larger ones for traces, which cost nothing: small ones are special
+#: cases of code that works in windows or strides.
+OWN, TRACED = 2, 3
+
+
 @dataclass(frozen=True)
 class Sizes:
     """How large sample inputs are."""
@@ -21,7 +26,10 @@ class Sizes:
     decoder_sequence: int = 7
     """Tokens of the decoder in encoder-decoder models."""
     media: int = 0
-    """0 or 1: two sizes of images or audio, where the architecture takes more than one."""
+    """0 or 1: two sizes of images or audio, where the architecture takes more than one. Of pictures there are ``OWN`` and
+    ``TRACED`` too; everything else takes these for 1."""
+    free_pictures: bool | None = None
+    """Whether pictures may have another size than the one that the configuration names; None: a guess by its fields."""
 
 
 class Request:
@@ -37,6 +45,8 @@ class Request:
         self.main = getattr(model, "main_input_name", "input_ids")
         self.generator = torch.Generator().manual_seed(seed)
         self.inputs: dict[str, Any] = {}
+        #: which of two sizes media have
+        self.media = min(sizes.media, 1)
 
     def takes(self, *names: str) -> bool:
         """Whether ``forward`` has all these parameters."""
