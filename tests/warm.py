@@ -22,9 +22,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: Names a file that forks add a line to: their CPU seconds. They are no children of who asks for them.
 CPU_FILE = "WARM_CPU_FILE"
-#: What a fork is asked by: no imports that take time.
+#: What a fork is asked by: no imports that take time. Other modules of the package take their settings from the environment
+#: as they are imported (where the Hub is), so they start cold.
 _CLIENT = """#!{python} -ISs
 import json, os, socket, sys
+if sys.argv[1] == "-m" and not sys.argv[2].startswith(("argosy.capture", "argosy.check")):
+    os.execv({python!r}, [{python!r}, *sys.argv[1:]])
 server = socket.socket(socket.AF_UNIX)
 server.connect({socket!r})
 request = json.dumps({{"argv": sys.argv[1:], "cwd": os.getcwd(), "env": dict(os.environ)}}).encode()
