@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -130,10 +131,13 @@ def _run(connection: socket.socket) -> None:
             with open(file, "a", encoding="utf-8") as times:
                 times.write(f"{cpu_seconds():.2f}\n")
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        connection.sendall(bytes([code & 255]))
-        os._exit(code)
+        # Exit handlers are for the threads that the server has; who asks may be gone already.
+        with contextlib.suppress(BaseException):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            connection.sendall(bytes([code & 255]))
+        os._exit(code & 255)
 
 
 def _execute(argv: list[str]) -> int:
