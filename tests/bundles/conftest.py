@@ -3,11 +3,15 @@ kept for all tests of this folder."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from warm import warm_python
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "warm"))
+
+from warm import warm_python  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "warm")]
 
 from draw import draw  # noqa: E402
 from table import UNTOLD, summary, table_text  # noqa: E402

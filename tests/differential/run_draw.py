@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "warm")]
 
 from draw import draw  # noqa: E402
 from engines import EXTRAS, play_texts  # noqa: E402

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "warm")]
 
 from draw import draw, families  # noqa: E402
 from differential_sweep import PROGRAM, ROOT, run_draw  # noqa: E402

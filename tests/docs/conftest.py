@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "e2e"), str(HERE.parent / "bundles")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e"), str(HERE.parent / "bundles"), str(HERE.parent / "warm")]
 
 from hub_server import hub_server  # noqa: E402
 from page_run import PROGRAM, REPOSITORY, package_folder, reader_environment  # noqa: E402

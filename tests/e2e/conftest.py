@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from models import cases_by_name
 from round_trip import RoundTrip, format_table
+
+#: warm.py, which tests of other folders use too
+sys.path.append(str(Path(__file__).parents[1] / "warm"))
 
 ROUND_TRIP = pytest.StashKey[RoundTrip]()
 

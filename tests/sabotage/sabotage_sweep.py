@@ -146,7 +146,7 @@ def all_faults(program: Path = PROGRAM) -> dict[str, str]:
 @contextlib.contextmanager
 def warm_python() -> Iterator[str]:
     """An interpreter that need not import torch each time."""
-    sys.path.insert(0, str(ROOT / "tests"))
+    sys.path.insert(0, str(ROOT / "tests/warm"))
     from warm import WarmPython
 
     with WarmPython(ROOT) as warm:

@@ -16,10 +16,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 #: Names a file that forks add a line to: their CPU seconds. They are no children of who asks for them.
 CPU_FILE = "WARM_CPU_FILE"
@@ -125,6 +126,7 @@ def _run(connection: socket.socket) -> None:
         os.chdir(request["cwd"])
         os.environ.clear()
         os.environ.update(request["env"])
+        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
         sys.path[:0] = filter(None, request["env"].get("PYTHONPATH", "").split(os.pathsep))
         code = _execute(request["argv"])
         if file := request["env"].get(CPU_FILE):
@@ -138,6 +140,13 @@ def _run(connection: socket.socket) -> None:
         with contextlib.suppress(OSError):
             connection.sendall(bytes([code & 255]))
         os._exit(code & 255)
+
+
+def _end_with(connection: socket.socket) -> None:
+    """Ends this fork when who asked for it is ended."""
+    with contextlib.suppress(OSError):
+        connection.recv(1)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _execute(argv: list[str]) -> int:
