@@ -25,11 +25,12 @@ if(ARGOSY_FUZZERS)
   target_compile_options(argosy_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(ARGOSY_PRECOMPILED_HEADERS)
-  # What nearly every file includes. Without the time in it, ccache knows a header that was compiled again.
+  # What nearly every file includes. Without the time in it, ccache knows a header that was compiled again. Warnings about
+  # the standard library's own code come back with it.
   target_precompile_headers(argosy_options INTERFACE
     <algorithm> <filesystem> <functional> <map> <memory> <optional> <set> <string> <unordered_map> <vector>
     <fmt/format.h> <tl/expected.hpp>)
-  target_compile_options(argosy_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+  target_compile_options(argosy_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp" -Wno-deprecated-declarations)
 endif()
 
 # argosy_layer(name SOURCES … [DEPENDS …] [PRIVATE …] [TESTS …])
