@@ -172,7 +172,7 @@ def test_rotary_limits_fit_and_are_within_reach():
     dynamic = shrink(
         transformers.LlamaConfig(rope_parameters={"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0})
     )
-    assert dynamic.max_position_embeddings <= 64
+    assert dynamic.max_position_embeddings <= 32
     mixed = shrink(transformers.CONFIG_MAPPING["qwen2_vl"]())
     text = mixed.text_config
     assert sum(text.rope_parameters["mrope_section"]) == text.hidden_size // text.num_attention_heads // 2

@@ -13,7 +13,6 @@ from .conditions import all_hold
 from .reader import ReadGraph
 from .trace import Traced
 
-#: Relative to the largest expected value of an output, or to one.
 TOLERANCE = 1e-5
 
 
@@ -27,12 +26,10 @@ class Comparison:
     #: the output that is farthest off
     worst: str = ""
     error: str = ""
-    #: ``max_abs`` by the size of that output
-    scaled: float = 0.0
 
     @property
     def ok(self) -> bool:
-        return not self.error and self.scaled <= TOLERANCE
+        return not self.error and self.max_abs <= TOLERANCE
 
 
 def edge_shapes(component: Component, limits: tuple[int, ...] = ()) -> list[Shape]:
@@ -62,6 +59,6 @@ def compare(component: Component, graph: ReadGraph, model: torch.nn.Module, shap
         found = difference(call.outputs, graph(call.inputs), ignored=call.ignored)
     except Exception as error:  # noqa: BLE001 - whatever fails is what the table shows
         return Comparison(component.name, shape, float("inf"), error=error_line(error))
-    return Comparison(component.name, shape, found.abs, found.worst, found.error, found.scaled)
+    return Comparison(component.name, shape, found.abs, found.worst, found.error)
 
 

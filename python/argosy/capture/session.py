@@ -178,12 +178,12 @@ def chunk_sizes(config) -> list[int]:
 def shape_limits(session: Session) -> tuple[int, ...]:
     """Lengths at which the twin changes its ways: windows, chunks, and where a scaled rotary embedding sets in."""
     from .patches.rotary import rotary_limits
-    from .twin.rotary import LIMIT
+    from .twin.rotary import LONGROPE_LIMIT
 
     config = session.twin.config
     windows = _integers(config, ("sliding_window", "attention_window", "local_attention", "window_size"))
     return tuple(
-        sorted({size for size in (*windows, *chunk_sizes(config), *rotary_limits(session.twin)) if 2 < size <= LIMIT})
+        sorted({size for size in (*windows, *chunk_sizes(config), *rotary_limits(session.twin)) if 2 < size <= LONGROPE_LIMIT})
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-#: Where dynamic and long rotary embeddings change, in tokens: more than a check generates, less than it can call with.
-LIMIT = 64
+#: Where scaled rotary embeddings change, in tokens.
+LIMIT = 24
+#: The same for longrope: ``generate`` begins anew there, so it is more than a check generates, less than it can call with.
+LONGROPE_LIMIT = 64
 
 
 def shrink_rotary(config: dict[str, Any], old: dict[str, Any], head_dim: int | None, old_head_dim: int | None) -> None:
@@ -51,15 +53,16 @@ def _apportion(section: list[int], total: int) -> list[int]:
 
 def _shrink_limits(config: dict[str, Any], old: dict[str, Any], parts: list[dict[str, Any]], kinds: set[str]) -> None:
     longest = old.get("max_position_embeddings")
+    limit = LONGROPE_LIMIT if "longrope" in kinds else LIMIT
     for part in parts:
         original = part.get("original_max_position_embeddings") or old.get("original_max_position_embeddings")
         if not isinstance(original, int):
             continue
         if "original_max_position_embeddings" in part:
-            part["original_max_position_embeddings"] = LIMIT
+            part["original_max_position_embeddings"] = limit
         if isinstance(longest, int):
-            config["max_position_embeddings"] = max(64, min(LIMIT * longest // original, 1024))
+            config["max_position_embeddings"] = max(64, min(limit * longest // original, 1024))
     if isinstance(old.get("original_max_position_embeddings"), int):
-        config["original_max_position_embeddings"] = LIMIT
+        config["original_max_position_embeddings"] = limit
     if "dynamic" in kinds:
-        config["max_position_embeddings"] = LIMIT  # here this is the length at which the base changes
+        config["max_position_embeddings"] = limit  # here this is the length at which the base changes
