@@ -23,21 +23,21 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "war
 
 from draw import draw  # noqa: E402
 from table import UNTOLD, summary, table_text  # noqa: E402
-from warm import CPU_FILE, WarmPython  # noqa: E402
+from warm import CPU_FILE, warm_python  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(os.environ.get("ARGOSY_BIN", ROOT / "build/release/apps/cli/argosy"))
 
 
-def run_draw(warm: WarmPython, program: Path, seed: int, index: int, keep: Path | None = None) -> dict[str, Any]:
+def run_draw(program: Path, seed: int, index: int, keep: Path | None = None) -> dict[str, Any]:
     """The row of one draw; ``keep`` names a folder that its files stay in."""
     with tempfile.TemporaryDirectory(prefix="argosy-draw-") as name:
         folder = keep or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
-        request = {"seed": seed, "index": index, "program": str(program), "python": str(warm.program), "folder": str(folder),
+        request = {"seed": seed, "index": index, "program": str(program), "python": warm_python(), "folder": str(folder),
                    "output": str(folder / "row.json"), "keep": keep is not None}  # fmt: skip
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        command = [str(warm.program), str(Path(__file__).with_name("run_draw.py")), str(folder / "request.json")]
+        command = [warm_python(), str(Path(__file__).with_name("run_draw.py")), str(folder / "request.json")]
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1", "TRANSFORMERS_VERBOSITY": "error",
                        CPU_FILE: str(folder / "cpu-seconds")}  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -62,18 +62,18 @@ def run_draws(program: Path, seed: int, indices: list[int], jobs: int, report: A
                 index = waiting.get_nowait()
             except queue.Empty:
                 return
-            row = run_draw(warm, program, seed, index, keep and keep / str(index))
+            row = run_draw(program, seed, index, keep and keep / str(index))
             with lock:
                 rows[index] = row
                 if report is not None:
                     report(row)
 
-    with WarmPython(ROOT) as warm:
-        threads = [threading.Thread(target=work) for _ in range(max(1, min(jobs, len(indices))))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    warm_python()  # once, before threads ask for it
+    threads = [threading.Thread(target=work) for _ in range(max(1, min(jobs, len(indices))))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return [rows[index] for index in indices]
 
 

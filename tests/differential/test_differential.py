@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,12 @@ import pytest
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "warm")]
 
 from draw import draw, families  # noqa: E402
-from differential_sweep import PROGRAM, ROOT, run_draw  # noqa: E402
+from differential_sweep import PROGRAM, run_draw  # noqa: E402
 from table import summary, table_text  # noqa: E402
-from warm import WarmPython  # noqa: E402
 
 SEED = 1
 #: Indices of seed 1: cheap ones, of decoders with windows, sinks, soft caps, experts and scaled positions, and of encoders.
 DRAWS = (1, 2, 3, 4, 5, 6, 8, 13, 21, 23, 71, 94)
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[WarmPython]:
-    with WarmPython(ROOT) as started:
-        yield started
 
 
 def _name(index: int) -> str:
@@ -33,8 +25,8 @@ def _name(index: int) -> str:
 
 
 @pytest.mark.parametrize("index", DRAWS, ids=_name)
-def test_exports_of_a_draw_are_right(warm: WarmPython, index: int) -> None:
-    row = run_draw(warm, PROGRAM, SEED, index)
+def test_exports_of_a_draw_are_right(index: int) -> None:
+    row = run_draw(PROGRAM, SEED, index)
     assert "invalid" not in row, row["invalid"]
     assert set(row["backends"]) >= {"pt2", "onnx", "executorch"}
     for backend, found in row["backends"].items():

@@ -18,7 +18,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +25,10 @@ from pathlib import Path
 from fault_rows import MODELS, ROWS, Export, Row
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests/warm"))
+
+from warm import warm_python  # noqa: E402
+
 PROGRAM = ROOT / "build/release/tests/sabotage/argosy_sabotage"
 #: of an export that was checked and is wrong
 WRONG = 3
@@ -143,19 +146,9 @@ def all_faults(program: Path = PROGRAM) -> dict[str, str]:
     return dict(line.split("\t", 1) for line in text.splitlines())
 
 
-@contextlib.contextmanager
-def warm_python() -> Iterator[str]:
-    """An interpreter that need not import torch each time."""
-    sys.path.insert(0, str(ROOT / "tests/warm"))
-    from warm import WarmPython
-
-    with WarmPython(ROOT) as warm:
-        yield str(warm.program)
-
-
 def run(rows: list[Row], folder: Path, program: Path, jobs: int) -> list[Outcome]:
-    with warm_python() as python, ThreadPoolExecutor(jobs) as pool:
-        workshop = Workshop(folder, program, python)
+    with ThreadPoolExecutor(jobs) as pool:
+        workshop = Workshop(folder, program, warm_python())
 
         def work(row: Row) -> Outcome:
             outcome = workshop.outcome(row)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 pytest.importorskip("torch")
@@ -22,9 +20,8 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
-    with warm_python() as python:
-        yield Workshop(tmp_path_factory.mktemp("sabotage"), PROGRAM, python)
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    return Workshop(tmp_path_factory.mktemp("sabotage"), PROGRAM, warm_python())
 
 
 @pytest.mark.parametrize("row", CASES, ids=lambda row: row.name)

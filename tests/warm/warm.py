@@ -2,9 +2,9 @@
 
     python warm.py SERVER_SOCKET        serves until its standard input ends
 
-``WarmPython`` starts one. ``program`` of it is a file to be named by ARGOSY_PYTHON: it takes what an interpreter takes for
-``-m MODULE ARGUMENT...`` and ``SCRIPT ARGUMENT...``, and runs that in a fork. A fork that crashes takes nothing else along.
-``warm_python`` is for tests: importing torch is a third of what a small export costs."""
+``warm_python`` starts one and names a program for ARGOSY_PYTHON: it takes what an interpreter takes for ``-m MODULE
+ARGUMENT...`` and ``SCRIPT ARGUMENT...``, and runs that in a fork. A fork that crashes takes nothing else along. Importing torch
+is a third of what a small export costs."""
 
 from __future__ import annotations
 
@@ -40,40 +40,29 @@ os._exit(answer[0] if answer else 134)
 """
 
 
-class WarmPython:
-    """To be used in a with block."""
-
-    def __init__(self, root: Path) -> None:
+class _WarmPython:
+    def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="argosy-warm-")
         self.socket = str(Path(self._folder.name) / "socket")
         self.program = Path(self._folder.name) / "python"
         self.program.write_text(_CLIENT.format(python=sys.executable, socket=self.socket), encoding="utf-8")
         self.program.chmod(0o755)
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "TRANSFORMERS_VERBOSITY": "error",
-                       "PYTHONPATH": str(root / "python")}  # fmt: skip
+                       "PYTHONPATH": str(ROOT / "python")}  # fmt: skip
         self._server = subprocess.Popen([sys.executable, __file__, self.socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         assert self._server.stdout is not None
         if self._server.stdout.readline() != b"ready\n":
             raise RuntimeError("the warm Python did not start")
 
-    def __enter__(self) -> WarmPython:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._server.stdin is not None
-        self._server.stdin.close()
-        self._server.wait()
-        self._folder.cleanup()
-
 
 @cache
-def _of_all_tests() -> WarmPython:
-    return WarmPython(ROOT)
+def _started() -> _WarmPython:
+    return _WarmPython()
 
 
 def warm_python() -> str:
-    """A program to be named by ARGOSY_PYTHON, the same one for all tests of a run. It ends with them."""
-    return str(_of_all_tests().program)
+    """A program to be named by ARGOSY_PYTHON, one for all that a process asks for. It ends with that process."""
+    return str(_started().program)
 
 
 def cpu_seconds() -> float:
