@@ -34,6 +34,7 @@ class ExecutorchExport final : public Export {
       ARGOSY_TRY(plan_, engine_->plan(*source_));
       ARGOSY_TRY(companions_, list_companions(*source_, plan_));
     }
+    dtype_ = weights_dtype(program);
     ARGOSY_TRY(document_, lower_to_executorch(std::move(program), options, model_facts(*source_), diagnostics));
     for (const std::string& note : plan_.notes) diagnostics.notes.push_back(note);
     for (const std::string& note : companions_.notes) diagnostics.notes.push_back(note);
@@ -129,6 +130,7 @@ class ExecutorchExport final : public Export {
     about.format = kFormat;
     about.check = check;
     about.quantized = quantized();
+    about.dtype = dtype_;
     for (const executorch::Method& method : document_.methods) {
       if (method.instructions.empty()) continue;
       ManifestGraph& graph = about.graphs.emplace_back(program_file_, method.component);
@@ -168,6 +170,7 @@ class ExecutorchExport final : public Export {
 
   JsonDocument manifest_;  // of the capture
   std::string program_file_;
+  std::optional<DType> dtype_;
   executorch::Document document_;
   executorch::DataPlace place_ = executorch::DataPlace::kInside;
   const engines::Engine* engine_ = engines::find_engine(kEngine);

@@ -1,6 +1,10 @@
 #include "driver/export_manifest.h"
 
+#include <algorithm>
+#include <map>
+
 #include "argosy/version.h"
+#include "base/checked_math.h"
 #include "base/text.h"
 #include "io/zip.h"
 
@@ -79,12 +83,24 @@ Result<JsonDocument> read_capture_manifest(const std::filesystem::path& capture)
   return JsonDocument::parse_owned(std::move(text), kCaptureManifest);
 }
 
+std::optional<DType> weights_dtype(const Program& program) {
+  std::map<DType, int64_t> counts;
+  for (const Weight& weight : program.weights) {
+    if (kind_of(weight.dtype) != DTypeKind::kFloat) continue;
+    int64_t& count = counts[weight.dtype];
+    count = checked_add(count, weight.source->elements()).value_or(count);
+  }
+  if (counts.empty()) return std::nullopt;
+  return std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; })->first;
+}
+
 std::string export_manifest(JsonView capture, const ManifestOptions& options) {
   JsonWriter json;
   json.begin_object();
   json.key("format").value(options.format).key("version").value(kManifestVersion);
   json.key("argosy").value(version());
   for (std::string_view key : {"versions", "model_class", "task", "configuration_hash"}) copy(json, capture, key);
+  if (options.dtype) json.key("dtype").value(to_text(*options.dtype));
   json.key("component");
   options.component.empty() ? json.null() : json.value(options.component);
   json.key("components").begin_array();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "base/result.h"
 #include "io/json.h"
+#include "ir/program.h"
 
 namespace argosy {
 
@@ -58,7 +60,11 @@ struct ManifestOptions {
   std::vector<ManifestGraph> graphs;
   std::vector<std::string> files;  // of a folder
   std::vector<QuantizedWeight> quantized;
+  std::optional<DType> dtype;  // of most weights, where nobody can tell by the file
 };
+
+/// The dtype that most numbers of a program's weights have, before any are quantised; none if there are no floats.
+std::optional<DType> weights_dtype(const Program& program);
 
 /// What an export says of itself: versions, class and task of the model, its components with their dims and how they
 /// feed each other.

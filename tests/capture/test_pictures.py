@@ -43,6 +43,16 @@ def test_height_and_width_are_free_where_the_code_takes_any(tmp_path):
         assert difference_at(session, graphs, height, width) < 1e-5
 
 
+def test_position_encodings_are_interpolated_at_their_own_size_too(tmp_path):
+    """DINOv2 leaves them as they are there, unless torch.jit traces."""
+    config = transformers.Dinov2Config(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, image_size=32, patch_size=8)
+    session, graphs = capture(config, tmp_path)
+    assert session.traced[0].guards == []
+    assert graphs["model"].interface["inputs"][0]["dims"] == ["batch", 3, "height", "width"]
+    for height, width in ((32, 32), (64, 64), (40, 96)):
+        assert difference_at(session, graphs, height, width) < 1e-5
+
+
 def test_the_check_calls_free_axes_at_several_sizes_the_processors_among_them():
     config = transformers.ResNetConfig(layer_type="basic", architectures=["ResNetForImageClassification"], **SMALL)
     twin = build(config)

@@ -54,6 +54,15 @@ def test_runs_at_every_size(twin, sizes):
         assert not ahead.any() or "pixel_values" in inputs and not twin.can_generate()
 
 
+def test_a_twin_feels_its_caps():
+    model = build(config_of("gemma2"))
+    inputs = sample_inputs(model, Sizes())
+    capped = first_output(model, inputs)
+    model.config.final_logit_softcapping = None
+    free = first_output(model, inputs)
+    assert (capped - free).abs().max() > 1e-3 * free.abs().max()
+
+
 def test_generates(twin):
     if not twin.can_generate():
         pytest.skip("has no generate")

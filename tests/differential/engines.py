@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from calls import Run
-from play import Played, difference
+from play import Played, allowed_by_rounding, difference
 
 
 class OutOfRange(LookupError):
@@ -89,7 +89,8 @@ def play_texts(opened: Any, runs: list[Run], tolerance: float) -> list[Played]:
             played.append(Played(run.name, "skipped", note=run.reason))
             continue
         try:
-            played.append(_play_tokens(opened, run, tolerance) if run.tokens is not None else _play_feeds(opened, run, tolerance))
+            allowed = max(tolerance, allowed_by_rounding(run))
+            played.append(_play_tokens(opened, run, allowed) if run.tokens is not None else _play_feeds(opened, run, allowed))
         except OutOfRange as error:
             played.append(Played(run.name, "refused", note=f"range: {error}"))
         except Exception as error:  # noqa: BLE001 - what engines raise

@@ -51,12 +51,15 @@ def m2m_100(rng: Rng) -> Fields:
 
 def t5(rng: Rng) -> Fields:
     # not more layers than the encoder: generate counts them by that
-    return {
+    fields = {
         "vocab_size": rng.choice(VOCABULARIES), "d_model": 32, "num_heads": rng.choice((2, 4)), "d_kv": rng.choice((8, 12)), "d_ff": 48,
         "num_layers": rng.choice((1, 2)), "num_decoder_layers": rng.choice((None, 1)), "relative_attention_num_buckets": rng.choice((8, 32)),
         "relative_attention_max_distance": rng.choice((16, 128)), "feed_forward_proj": rng.choice(("relu", "gated-gelu", "gated-silu")),
         "tie_word_embeddings": chance(rng, 0.5), "pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0,
     }  # fmt: skip
+    if fields["relative_attention_max_distance"] == 16:
+        fields["relative_attention_num_buckets"] = 8  # half of the buckets are for single distances, some are to be left
+    return fields
 
 
 def mt5(rng: Rng) -> Fields:
@@ -118,7 +121,8 @@ def swin(rng: Rng) -> Fields:
 
 
 def mobilenet_v2(rng: Rng) -> Fields:
-    return {"image_size": 32, "depth_multiplier": 0.25, "depth_divisible_by": 4, "min_depth": 4, "num_labels": 5,
+    # Of smaller pictures one number is left at the end, which batch norms cannot be set by: rounding errors grow without end.
+    return {"image_size": 96, "depth_multiplier": 0.25, "depth_divisible_by": 4, "min_depth": 4, "num_labels": 5,
             "tf_padding": chance(rng, 0.5), "first_layer_is_expansion": chance(rng, 0.5), "finegrained_output": chance(rng, 0.5)}  # fmt: skip
 
 

@@ -22,7 +22,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "war
 
 from draw import draw  # noqa: E402
 from engines import EXTRAS, play_texts  # noqa: E402
-from play import TOLERANCES, Opened, Played, play  # noqa: E402
+from play import TOLERANCES, Opened, Played, play, set_rounding  # noqa: E402
 from warm import CPU_FILE, cpu_seconds  # noqa: E402
 
 BACKENDS = {"pt2": "out.pt2", "onnx": "out-onnx", "executorch": "out-pte"}
@@ -47,8 +47,13 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     def eager(dtype: str) -> list[Any]:
         if dtype not in expected:
             expected[dtype] = expected_runs(load(model, drawn.head, dtype), drawn)
+            if dtype != "float32":
+                set_rounding(expected[dtype], expected_runs(load(model, drawn.head, dtype).float(), drawn))
         return expected[dtype]
 
+    reasons = [run.reason for run in eager(drawn.dtype)]
+    if all(reasons):
+        return row | {"invalid": reasons[0]}
     for backend, name in BACKENDS.items():
         row["backends"][backend] = _backend(request, (backend,), model, folder / name, eager, _compare)
     for extra in drawn.extras:

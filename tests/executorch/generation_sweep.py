@@ -65,8 +65,8 @@ def run_worker(program: Path, tokenizer: Path, prompt: str, count: int) -> list[
     raise RuntimeError(f"exit {done.returncode}: " + " | ".join(lines[-3:])[-300:])
 
 
-def export(argosy: str, model: Path, output: Path, *options: str, task: str = "text-generation") -> None:
-    command = [argosy, "export", "executorch", "--model", str(model), "--task", task, "--check", "off",
+def export(argosy: str, model: Path, output: Path, *options: str, task: str = "text-generation", check: str = "off") -> None:
+    command = [argosy, "export", "executorch", "--model", str(model), "--task", task, "--check", check,
                "-o", str(output), *options]  # fmt: skip
     environment = os.environ | {"ARGOSY_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "python")}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)

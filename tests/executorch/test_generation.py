@@ -110,7 +110,8 @@ def test_tokens_of_a_picture_see_each_other(twins, tmp_path: Path) -> None:
     from transformers import Gemma3ForConditionalGeneration
 
     model = Gemma3ForConditionalGeneration.from_pretrained(twins("gemma3")).eval()
-    export(ARGOSY, twins("gemma3"), tmp_path / "model.pte", "--max-seq-len", "256", task="multimodal-text-to-text")
+    options = {"task": "multimodal-text-to-text", "check": "twin"}  # which feeds a picture too
+    export(ARGOSY, twins("gemma3"), tmp_path / "model.pte", "--max-seq-len", "256", **options)
     _, call = opened(tmp_path / "model.pte")
     side, mark = model.config.vision_config.image_size, model.config.image_token_id
     for seed in (0, 1):  # the second time over what the first one left

@@ -17,10 +17,10 @@ _CALLED = {"min": min, "max": max}
 
 def all_hold(conditions: Iterable[str], sizes: Mapping[str, int]) -> bool:
     """Whether ``sizes`` of named dims meet every condition. One that says more than can be told here counts as met."""
-    return all(_value(condition, sizes) is not False for condition in conditions)
+    return all(value_of(condition, sizes) is not False for condition in conditions)
 
 
-def _value(condition: str, sizes: Mapping[str, int]) -> Any:
+def value_of(condition: str, sizes: Mapping[str, int]) -> Any:
     """True, False, or None where a name or a function is not known. Nothing of the text is executed."""
     # Names of dims may have dots, as "pixel_values.3".
     names = {f"dim_{i}": size for i, size in enumerate(sizes.values())}

@@ -22,6 +22,7 @@ from torch.utils._sympy.printers import PythonPrinter
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from .companion import portable_path
+from .conditions import value_of
 from .dims import Dims
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
@@ -29,6 +30,8 @@ _TORCH = os.path.dirname(torch.__file__) + os.sep
 _LAYERS = _TORCH + "nn" + os.sep
 #: Where torch decides whether a slice is cut short by the end of its tensor.
 _SLICES = "_compute_slice_index"
+#: The largest chunk whose remainders are tried.
+_CHUNK = 1 << 10
 #: The largest size that a search for a bound looks at.
 _MOST = 1 << 31
 
@@ -197,7 +200,7 @@ class _Translator:
         if not isinstance(condition, sympy.core.relational.Relational):
             return False
         # One and none are special to torch wherever it looks at a size. The check runs graphs at these sizes.
-        if _is_above_one(condition) or self._always_holds(condition):
+        if _is_above_one(condition) or _is_remainder(condition) or self._always_holds(condition):
             return False
         if _is_models(frame) or getattr(frame, "name", "") == _SLICES:
             return True
@@ -213,9 +216,11 @@ class _Translator:
             high = int_oo if high is None else max(high, 2)
             ranges[symbol] = ValueRanges(min(max(low, 2), high), high)  # as torch takes it; see _is_real
         try:
-            return bound_sympy(condition, ranges).lower == sympy.true
+            if bound_sympy(condition, ranges).lower == sympy.true:
+                return True
         except Exception:  # noqa: BLE001 - functions that torch has no bounds for
             return False
+        return _holds_at_every_size(condition)
 
     def _single(self, condition: sympy.Basic) -> list[str]:
         """The one dim that ``condition`` is about; a sum counts as one."""
@@ -243,7 +248,10 @@ class _Translator:
         symbol, size = next(iter(condition.free_symbols)), self.sizes[name]
 
         def holds(value: int) -> bool:
-            return condition.subs(symbol, value) == sympy.true
+            try:
+                return condition.subs(symbol, value) == sympy.true
+            except ZeroDivisionError:  # a size at which nothing can be computed
+                return False
 
         least = self.dims.ranges.get(name, (0, None))[0]
         if not holds(size):
@@ -294,6 +302,23 @@ def _is_above_one(condition: sympy.Basic) -> bool:
         return False  # a difference of two dims, which may be anything
     bounds = {sympy.Gt: (0, 1), sympy.Ge: (1, 2), sympy.Ne: (0, 1)}
     return any(isinstance(condition, kind) and condition.rhs in values for kind, values in bounds.items())
+
+
+def _holds_at_every_size(condition: sympy.Basic) -> bool:
+    """Whether a condition on remainders of one dim holds: what it says repeats from chunk to chunk, so that some chunks are
+    tried in place of all."""
+    numbers = [abs(int(number)) for number in condition.atoms(sympy.Integer)]
+    if len(condition.free_symbols) != 1 or not condition.has(Mod, PythonMod) or max(numbers, default=0) > _CHUNK:
+        return False
+    name, text = str(next(iter(condition.free_symbols))), PythonPrinter().doprint(condition)
+    return all(value_of(text, {name: size}) is True for size in range(1, 4 * max(numbers, default=1) + 2))
+
+
+def _is_remainder(condition: sympy.Basic) -> bool:
+    """Says that a length is no multiple of a chunk: the graph pads it and cuts off what was padded, which at a multiple is
+    nothing. The check runs graphs at multiples."""
+    left, right = condition.lhs, condition.rhs
+    return right == 0 and isinstance(left, (Mod, PythonMod)) and isinstance(condition, (sympy.Gt, sympy.Ne))
 
 
 def _last(holds: Any, good: int, bad: int) -> int:

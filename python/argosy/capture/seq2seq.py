@@ -25,7 +25,7 @@ def encoder_and_decoder(model: torch.nn.Module, make_inputs: MakeInputs | None =
     given = {} if make_inputs is None else {"make_inputs": make_inputs}
 
     def symbols(shape: Shape) -> dict[str, int]:
-        return {"batch": shape.batch, "encoder_sequence": shape.sequence + 11}
+        return {"batch": shape.batch, "encoder_sequence": shape.sequence + 12}
 
     def decoder_symbols(shape: Shape) -> dict[str, int]:
         return {**symbols(shape), "sequence": shape.sequence, "past_sequence": shape.past,
@@ -41,7 +41,7 @@ def encoder_and_decoder(model: torch.nn.Module, make_inputs: MakeInputs | None =
 def _sample(model: torch.nn.Module, shape: Shape) -> Inputs:
     from .twin import Sizes, sample_inputs
 
-    sizes = Sizes(batch=shape.batch, sequence=shape.sequence + 11, padding=shape.padding,
+    sizes = Sizes(batch=shape.batch, sequence=shape.sequence + 12, padding=shape.padding,
                   decoder_sequence=shape.past + shape.sequence, media=shape.media)  # fmt: skip
     return to_device(sample_inputs(model, sizes), model)
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import sympy
 import torch
 
 from ..errors import ExportError
@@ -126,9 +127,11 @@ def _trace_free_or_fixed(model: torch.nn.Module, component: Component, inputs: l
 
 
 def trace_shape(config) -> Shape:
-    """Sizes to trace at: distinct, and longer than two chunks of whatever the model works in."""
+    """Sizes to trace at: distinct, longer than two chunks of whatever the model works in, and multiples of nothing: code
+    that pads to whole chunks is traced padding."""
     longest = max(chunk_sizes(config), default=0)
-    return Shape(2, 19 + 2 * longest, 23 + 2 * longest, 3, media=1)
+    sequence = sympy.nextprime(18 + 2 * longest)
+    return Shape(2, sequence, sympy.nextprime(sequence), 3, media=1)
 
 
 #: The part of a shape that makes a dim longer.

@@ -32,7 +32,8 @@ def set_ranges(document: dict, graph: GraphEntry) -> None:
     ranges = {
         name: value
         for name, value in document["range_constraints"].items()
-        if name not in replaced or f"'{name}'" in replaced[name]
+        # Ranges of sums ("s1 + s2") are those of the trace too; they follow from their parts.
+        if name.isidentifier() and (name not in replaced or f"'{name}'" in replaced[name])
     }
     for name, (low, high) in graph.ranges.items():
         for symbol in symbols.get(name, [])[:1]:

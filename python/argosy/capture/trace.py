@@ -19,6 +19,7 @@ from .components import Component, Inputs
 from .dims import Dims
 from .guards import Guard, kept_guards, restart_guard, within_guards
 from .keeping import unchanged
+from .patches.overflow import overflow_taken
 from .patches.rotary import restart
 from .swap import replaced
 from .structures import flatten, identifier, leaf_name
@@ -63,7 +64,8 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
 
     def forward(**given: torch.Tensor) -> dict[str, torch.Tensor]:
         arguments = structure.rebuild(iter([given[name] for name in names]))
-        results, _ = flatten(component.run(model, original, arguments))
+        with overflow_taken(model):
+            results, _ = flatten(component.run(model, original, arguments))
         output_names[:] = [leaf_name(path) for path, _ in results]
         return {identifier(leaf_name(path)): tensor for path, tensor in results}
 

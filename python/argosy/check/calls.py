@@ -26,6 +26,8 @@ class ExpectedCall:
     seconds: float = 0.0
     #: outputs of the graph that eager's call does not show are no mistake
     partial: bool = False
+    #: how far eager itself is off by computing in its dtype, of the scale of its outputs; 0: not measured
+    rounding: float = 0.0
     #: of a text: the id that comes next after each token; -1 after the last
     following: torch.Tensor | None = None
 

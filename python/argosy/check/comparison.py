@@ -15,6 +15,7 @@ from ..capture.components import Component, Shape
 from ..capture.structures import identifier, named_leaves
 from ..errors import ExportError
 from .calls import ExpectedCall, error_line, expected_call, shape_text
+from .compare import difference
 from .engines import EngineError, EngineProcess, Export
 from .greedy import ExpectedTokens, expected_tokens, run_tokens
 from .interface import fits, promised_shapes, single_sizes
@@ -48,10 +49,12 @@ class Comparison:
     def __init__(
         self, model: torch.nn.Module, components: list[Component], export: Export, tolerance: float, *,
         limits: tuple[int, ...] = (), suffix: str = "", folder: Path | None = None, text: Path | None = None,
-        in_place: bool = False,
+        in_place: bool = False, exact: torch.nn.Module | None = None,
     ) -> None:  # fmt: skip
-        """``folder`` may have a tokenizer, ``text`` words of the user's. ``in_place``: the model's weights may be lost."""
+        """``folder`` may have a tokenizer, ``text`` words of the user's. ``in_place``: the model's weights may be lost.
+        ``exact`` has the same weights and computes in float32: by it is known what rounding alone does."""
         self.model: torch.nn.Module | None = model
+        self.exact = exact
         self.components, self.export, self.limits = components, export, limits
         self.tolerance, self.overall = tolerance, float("inf")
         self.suffix, self.folder, self.text, self.in_place = suffix, folder, text, in_place
@@ -79,7 +82,13 @@ class Comparison:
                 self.tolerance, self.overall = max(self.tolerance, ROUNDED_ROWS[0]), ROUNDED_ROWS[1]
         with simulated:
             self.expected = self._calls(shapes, edges, observed, tokens, words)
-        self.model = None
+        if self.exact is not None:
+            self.model = self.exact
+            exact = {(call.component, call.shape): call for call in self._calls(shapes, edges, False, 0, words).calls}
+            for call in self.expected.calls:
+                if (truth := exact.get((call.component, call.shape))) is not None:
+                    call.rounding = difference(truth.outputs, call.outputs, ignored=call.ignored).scaled
+        self.model = self.exact = None
 
     def _calls(self, shapes: dict[str, list[Shape]], edges: bool, observed: bool, tokens: int, words: bool) -> Calls:
         """Those that a quantised export's quality is told from come first."""

@@ -154,12 +154,8 @@ def has_components(manifest: Mapping[str, Any]) -> bool:
 
 
 def dtype_of_executorch(path: str) -> str:
-    """That of the first outputs that are floating point."""
-    for component in read_manifest(path)["components"]:
-        for output in component["outputs"]:
-            if text := _FLOATS.get(output.get("dtype", "")):
-                return text
-    return "float32"
+    """The dtype of most weights, as ``float32``; they are packed for kernels, so the program says it."""
+    return _FLOATS.get(read_manifest(path).get("dtype", ""), "float32")
 
 
 # ---- the runtime ----

@@ -4,7 +4,7 @@ counts: prompts whole and in pieces, token by token, one prompt after another.""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -32,6 +32,8 @@ class Text:
     given: torch.Tensor
     #: [1, tokens, vocabulary] for tokens in pieces that end at ``cuts``
     logits: Callable[[list[int]], torch.Tensor]
+    #: which tokens are of a picture or a sound; None: all are text
+    media: torch.Tensor | None = None
     #: of every call, such as what the encoder made
     constant: dict[str, torch.Tensor] = field(default_factory=dict)
 
@@ -43,15 +45,38 @@ def program_calls(
     calls: list[ExpectedCall] = []
     rows: list[Row] = []
     by_name = {component.name: component for component in components}
+    has_types = _has_types(model, export.manifest["graphs"])
     for graph in export.manifest["graphs"]:
         maker = _decoder_calls if _POSITIONS in graph["inputs"] else _plain_calls
         try:
             found = list(maker(model, by_name[graph["component"]], by_name, graph, limits))
+            if has_types and _POSITIONS not in graph["inputs"]:
+                found = [replace(call, outputs=_typed_outputs(call.outputs)) for call in found]
         except Exception as error:  # noqa: BLE001 - eager code of the model's own
             rows.append(Row(graph["component"], "prompt", "", None, note=f"eager was not run: {error_line(error)}"))
             continue
         calls += found
     return calls, rows
+
+
+# ---- types of tokens -------------------------------------------------------------------------------------------------
+
+
+def _has_types(model: torch.nn.Module, graphs: list[dict[str, Any]]) -> bool:
+    """Whether embeddings have a column more than the model's: the type of each token, where the decoder is told which belong
+    to a picture."""
+    given = [graph["largest"][0] for graph in graphs if graph["inputs"][:1] == ["inputs_embeds"]]
+    return any(sizes[-1] == model.get_input_embeddings().embedding_dim + 1 for sizes in given)
+
+
+def _typed(embeddings: torch.Tensor, types: torch.Tensor) -> torch.Tensor:
+    return torch.cat([embeddings, types.to(embeddings.dtype)[..., None]], dim=-1)
+
+
+def _typed_outputs(outputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """What methods that make embeddings return, [1, tokens, width and type]: 0 of text, 1 of pictures or sound."""
+    rows = {name: value.reshape(1, -1, value.shape[-1]) for name, value in outputs.items()}
+    return {name: _typed(value, torch.full(value.shape[:2], name != "inputs_embeds")) for name, value in rows.items()}
 
 
 # ---- methods without a state ----------------------------------------------------------------------------------------
@@ -145,9 +170,12 @@ def scripts(total: int, longest: int, limits: tuple[int, ...]) -> Iterator[list[
 def _pieces(component: Component, graph: Mapping[str, Any], text: Text, cuts: list[int]) -> Iterator[ExpectedCall]:
     with torch.no_grad():
         logits = text.logits(cuts)
+    given = text.given
+    if given.dim() == 3 and graph["largest"][0][-1] == given.shape[-1] + 1:
+        given = _typed(given, torch.zeros(given.shape[:2]) if text.media is None else text.media)
     first = 0
     for cut in cuts:
-        inputs = {graph["inputs"][0]: text.given[:, first:cut].contiguous(), **text.constant,
+        inputs = {graph["inputs"][0]: given[:, first:cut].contiguous(), **text.constant,
                   _POSITIONS: torch.arange(first, cut)}  # fmt: skip
         inputs = {name: inputs[name] for name in graph["inputs"]}
         shape = f"{cut - first} on {first}{text.what}"
@@ -191,7 +219,7 @@ def _after_an_encoder(model: torch.nn.Module, encoder: Component, number: int, i
         return model(**read, decoder_input_ids=ids, **call_flags(model.forward, return_dict=True)).logits
 
     length = "x".join(map(str, states.shape[1:2]))
-    return Text(f" after {length} encoded", ids, logits, {"encoder_hidden_states": states})
+    return Text(f" after {length} encoded", ids, logits, constant={"encoder_hidden_states": states})
 
 
 def _with_media(model: torch.nn.Module, components: Mapping[str, Component]) -> Text:
@@ -202,6 +230,7 @@ def _with_media(model: torch.nn.Module, components: Mapping[str, Component]) -> 
     inputs = to_device(sample_inputs(model, Sizes(batch=1, sequence=9)), model)
     ids = inputs["input_ids"]
     embeddings = model.get_input_embeddings()(ids).detach().clone()
+    media = torch.zeros_like(ids)
     for name, names in (("image_encoder", ("image_token_id", "image_token_index")), ("audio_encoder", ("audio_token_id", "audio_token_index"))):
         if name not in components:
             continue
@@ -211,6 +240,7 @@ def _with_media(model: torch.nn.Module, components: Mapping[str, Component]) -> 
         with torch.no_grad():
             features = next(iter(named_leaves(components[name].run(model, model.forward, given)).values()))
         places = ids == mark
+        media[places] = 1
         if int(places.sum()) != features.numel() // features.shape[-1]:
             raise ValueError(f"the prompt has {int(places.sum())} places for {features.numel() // features.shape[-1]} features")
         embeddings[places] = features.reshape(-1, features.shape[-1]).to(embeddings.dtype)
@@ -218,4 +248,4 @@ def _with_media(model: torch.nn.Module, components: Mapping[str, Component]) -> 
     def logits(cuts: list[int]) -> torch.Tensor:
         return model(**inputs, **call_flags(model.forward, use_cache=False, return_dict=True)).logits
 
-    return Text(", a prompt with media", embeddings, logits)
+    return Text(", a prompt with media", embeddings, logits, media)

@@ -53,7 +53,10 @@ class Row:
 
 def run_call(engine: EngineProcess, call: ExpectedCall, tolerance: float, overall: float = math.inf,
              on_outputs: Callable[[dict[str, torch.Tensor]], None] = lambda outputs: None) -> Row:  # fmt: skip
-    """Runs a call in the engine and judges it: by the element that is farthest off, and by all together."""
+    """Runs a call in the engine and judges it: by the element that is farthest off, and by all together. A file rounds in more
+    places than a kernel of eager, so it may be some times as far off as eager is by rounding; beyond a quarter there is
+    nothing left to compare, and what differs counts."""
+    tolerance = max(tolerance, min(4 * call.rounding, 0.25))
     row = Row(call.component, call.origin, call.shape, False, seconds_model=call.seconds)
     try:
         outputs, row.seconds_program = engine.call(call.component, call.inputs)

@@ -101,7 +101,9 @@ def _check_in(
         return
     model = load_model(session.model_class, saved, dtype, request.trust_remote_code)
     shapes = {each.name: real_shapes(each) for each in session.components}
-    comparison = Comparison(model, session.components, export, export.engine.tolerance(dtype), limits=(), suffix=f", {dtype}")
+    exact = load_model(session.model_class, saved, dtype, request.trust_remote_code).float()
+    comparison = Comparison(model, session.components, export, export.engine.tolerance(dtype), limits=(), suffix=f", {dtype}",
+                            exact=exact)  # fmt: skip
     checked.rows += comparison.run(shapes)
 
 

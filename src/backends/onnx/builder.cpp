@@ -107,7 +107,7 @@ Refs Builder::node(std::string_view op, Refs inputs, size_t results, Attributes 
     for (size_t i = types->first; i < end; ++i) {
       if (!inputs[i].is_valid()) continue;
       DType own = dtype(inputs[i]);
-      DType computed = kernel_type(*types, own);
+      DType computed = kernel_type(*types, own, keeps_bf16_);
       if (computed == own) continue;
       given = own;
       inputs[i] = cast(inputs[i], computed);

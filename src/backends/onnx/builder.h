@@ -25,6 +25,8 @@ class Builder {
   int opset() const { return model_.opset; }
   /// The model is written for this opset at most. Nothing made so far or later may need a newer one.
   void limit_opset(int opset) { model_.opset = std::min(model_.opset, opset); }
+  /// Nodes may compute in bf16 from now on, which no CPU kernel does: the model is for other engines.
+  void keep_bf16() { keeps_bf16_ = true; }
   /// The finished model; nothing may be called afterwards.
   Model take() { return std::move(model_); }
 
@@ -81,6 +83,7 @@ class Builder {
   std::map<std::string, Ref> constants_;     // by recipe
   std::map<Ref, TensorSourcePtr> literals_;  // what they are
   std::string origin_;
+  bool keeps_bf16_ = false;
 };
 
 }  // namespace argosy::onnx

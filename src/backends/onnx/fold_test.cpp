@@ -64,12 +64,13 @@ TEST(FoldTest, constants_survive_being_written) {
 }
 
 TEST(KernelTypesTest, another_type_holds_every_value) {
-  const KernelTypes* where = kernel_types("Where");
-  ASSERT_NE(where, nullptr);
-  EXPECT_EQ(kernel_type(*where, DType::kBool), DType::kI32);
-  EXPECT_EQ(kernel_type(*where, DType::kF32), DType::kF32);
-  EXPECT_EQ(kernel_type(*kernel_types("ArgMax"), DType::kI64), DType::kF64);
-  EXPECT_EQ(kernel_type(*kernel_types("Conv"), DType::kF64), DType::kF32);
+  auto type_of = [](std::string_view op, DType dtype) { return kernel_type(*kernel_types(op), dtype, false); };
+  EXPECT_EQ(type_of("Where", DType::kBool), DType::kI32);
+  EXPECT_EQ(type_of("Where", DType::kF32), DType::kF32);
+  EXPECT_EQ(type_of("ArgMax", DType::kI64), DType::kF64);
+  EXPECT_EQ(type_of("Conv", DType::kF64), DType::kF32);
+  EXPECT_EQ(type_of("Mul", DType::kBF16), DType::kF32);
+  EXPECT_EQ(kernel_type(*kernel_types("Mul"), DType::kBF16, true), DType::kBF16);
 }
 
 }  // namespace

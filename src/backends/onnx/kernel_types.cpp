@@ -16,8 +16,8 @@ constexpr uint64_t bits(D... dtypes) {
 }
 
 using enum DType;
-// f16 is in every set: ONNX Runtime widens it by itself where a kernel lacks it. bf16 is left to other engines.
-constexpr uint64_t kHalf = bits(kF16, kBF16);
+// f16 is in every set of floats: ONNX Runtime widens it by itself where a kernel lacks it.
+constexpr uint64_t kHalf = bits(kF16);
 constexpr uint64_t kFloats = kHalf | bits(kF32, kF64);
 constexpr uint64_t kSingle = kHalf | bits(kF32);
 constexpr uint64_t kArithmetic = kFloats | bits(kI32, kI64);
@@ -117,8 +117,8 @@ const KernelTypes* kernel_types(std::string_view op) {
   return found != kRows.end() && found->op == op ? found : nullptr;
 }
 
-DType kernel_type(const KernelTypes& types, DType dtype) {
-  if ((types.taken & bit(dtype)) != 0) return dtype;
+DType kernel_type(const KernelTypes& types, DType dtype, bool keeps_bf16) {
+  if ((types.taken & bit(dtype)) != 0 || (dtype == kBF16 && keeps_bf16)) return dtype;
   bool is_real = kind_of(dtype) == DTypeKind::kFloat;
   bool is_unsigned = kind_of(dtype) == DTypeKind::kUnsigned;
   // Nearest first: what holds all values of the other.

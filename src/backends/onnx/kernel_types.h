@@ -20,9 +20,9 @@ struct KernelTypes {
 /// The row of an op; null: every type is taken, or nobody has found one that is not.
 const KernelTypes* kernel_types(std::string_view op);
 
-/// The type to compute with in place of one that a kernel does not take; the type itself if there is none (the model is
-/// then for other engines: ONNX Runtime itself widens f16, and bf16 is for GPUs).
-DType kernel_type(const KernelTypes& types, DType dtype);
+/// The type to compute with in place of one that a kernel does not take; the type itself if there is none (ONNX Runtime
+/// itself widens f16). No CPU kernel takes bf16: `keeps_bf16` says that the model is for other engines.
+DType kernel_type(const KernelTypes& types, DType dtype, bool keeps_bf16);
 
 /// The element type of an op's first result.
 DType result_type(std::string_view op, std::span<const DType> inputs, const std::vector<Attribute>& attributes);

@@ -28,6 +28,15 @@ bool is_size_arithmetic(const Program& program, const argosy::Graph& graph, cons
           op.starts_with("aten.sym_") || op.starts_with("builtins."));
 }
 
+/// Whether bf16 is a type of the model itself, and not only of a few nodes that round to it on the way.
+bool has_bf16(const Program& program, const Component& component) {
+  auto is_bf16 = [](const TensorType* type) { return type != nullptr && type->dtype == DType::kBF16; };
+  return std::ranges::any_of(program.weights, [](const Weight& weight) { return weight.dtype == DType::kBF16; }) ||
+         std::ranges::any_of(component.inputs, [&](const InputSpec& input) {
+           return input.value.is_valid() && is_bf16(component.entry()[input.value].tensor());
+         });
+}
+
 }  // namespace
 
 Translator::Translator(const Program& program, const Component& component, const LoweringOptions& options,
@@ -39,7 +48,9 @@ Translator::Translator(const Program& program, const Component& component, const
       builder_(options.opset),
       sizes_(builder_, *component.symbols),
       graph_(&component.entry()),
-      values_(graph_->value_limit()) {}
+      values_(graph_->value_limit()) {
+  if (has_bf16(program, component)) builder_.keep_bf16();
+}
 
 std::string Translator::dim_name(SymExpr size) const {
   if (!size.is_valid()) return "";

@@ -78,7 +78,7 @@ Result<bool> scale_epsilon(Program& program, double factor) {
     }
     if (!site.is({"aten.add.Tensor", "aten.add.Scalar"})) return false;
     double epsilon = site.number("other");
-    if (!(epsilon > 0 && epsilon < 1e-3) || !site.is_made_by(site.tensor("self"), {"aten.mean.dim"})) return false;
+    if (!(epsilon > 0 && epsilon < 0.1) || !site.is_made_by(site.tensor("self"), {"aten.mean.dim"})) return false;
     site.set("other", epsilon * factor);
     return true;
   });

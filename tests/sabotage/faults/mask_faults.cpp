@@ -1,5 +1,7 @@
 // Which tokens see which.
 
+#include <algorithm>
+
 #include "faults/fault.h"
 #include "faults/site.h"
 #include "passes/aten_schemas.h"
@@ -80,14 +82,21 @@ bool comes_from(const Site& site, ValueId value, std::string_view ending, int de
   return false;
 }
 
-/// Padding is seen: what a mask has of `input` is left out.
-Result<bool> drop_padding(Program& program, std::string_view input) {
+/// Whether a component sees what an encoder made.
+bool sees_encoder(const Component& component) {
+  return std::ranges::any_of(component.inputs,
+                             [](const InputSpec& input) { return input.name.starts_with("encoder_"); });
+}
+
+/// Padding is seen: what masks have of it is left out; or only those of components that see an encoder.
+Result<bool> drop_padding(Program& program, bool of_encoder) {
   return at_each(program, [&](Site& site) -> Result<bool> {
+    if (of_encoder && !sees_encoder(site.component())) return false;
     if (!site.is({"aten.__and__.Tensor", "aten.bitwise_and.Tensor", "aten.logical_and.default"})) return false;
     ValueId other = site.origin(site.tensor("other"));
     if (!site.is_made_by(other, {"aten.index.Tensor"})) return false;
     ValueId padding = site.origin(site.producer_of(other).tensor("self"));
-    if (!comes_from(site, padding, input)) return false;
+    if (!comes_from(site, padding, "attention_mask")) return false;
     site.rewriter().replace_uses(site.result(), site.tensor("self"));
     return true;
   });
@@ -126,10 +135,10 @@ constexpr Fault kFaults[] = {
     {.name = "layer-pattern", .what = "two layers have each other's masks", .program = swap_layer_masks},
     {.name = "padding-seen",
      .what = "padded tokens are seen",
-     .program = [](Program& program) { return drop_padding(program, "attention_mask"); }},
+     .program = [](Program& program) { return drop_padding(program, false); }},
     {.name = "cross-padding-seen",
      .what = "padded tokens of the encoder are seen by the decoder",
-     .program = [](Program& program) { return drop_padding(program, "encoder_attention_mask"); }},
+     .program = [](Program& program) { return drop_padding(program, true); }},
     {.name = "encoder-made-causal", .what = "tokens of an encoder see earlier ones only", .program = make_causal},
 };
 

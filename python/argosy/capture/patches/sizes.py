@@ -13,14 +13,17 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ...patching import register_patch
+from ..swap import replaced
 
 
 @contextlib.contextmanager
 def sizes_as_symbols(model: torch.nn.Module) -> Iterator[None]:
-    """``int`` of a size and ``len`` of a tensor are symbols in the modules that define the classes of ``model``.
+    """``int`` of a size and ``len`` of a tensor are symbols in the modules that define the classes of ``model``, and position
+    encodings are interpolated at every size.
 
     Reason: Python's own give a number, which fixes the axis at what it was while the model was traced. The stand-in is no
-    dtype (``dtype=int``), so callers have to be ready for a trace that fails.
+    dtype (``dtype=int``), so callers have to be ready for a trace that fails. Interpolation has a shortcut for the size that
+    the encodings were made for, which is not taken where ``torch.jit`` traces: a graph without it is right at that size too.
     """
     names = sorted({type(module).__module__ for module in model.modules()})
     homes = [sys.modules[name] for name in names if not name.startswith("torch.") and name in sys.modules]
@@ -31,10 +34,22 @@ def sizes_as_symbols(model: torch.nn.Module) -> Iterator[None]:
                 setattr(home, name, replacement)
                 changed.append((home, name))
     try:
-        yield
+        with replaced(torch.jit, "is_tracing", _is_tracing_of(torch.jit.is_tracing)):
+            yield
     finally:
         for home, name in changed:
             delattr(home, name)
+
+
+#: Methods that interpolate position encodings. Elsewhere such questions are about code of torch.jit, so they are left alone.
+_INTERPOLATING = ("interpolate_pos_encoding", "get_absolute_positions")
+
+
+def _is_tracing_of(original: Callable[[], bool]) -> Callable[[], bool]:
+    def is_tracing() -> bool:
+        return sys._getframe(1).f_code.co_name in _INTERPOLATING or original()
+
+    return is_tracing
 
 
 #: Operations of a formula of a size. Models whose sizes follow from those before have up to a dozen.

@@ -26,6 +26,10 @@ def _add_waveform(request: Request) -> None:
     import torch
 
     batch, samples = request.sizes.batch, _SAMPLES[request.media]
+    bins, frames = request.find("num_mel_bins"), request.find("max_length")
+    if bins is not None and frames is not None:  # a spectrogram of one length by the same name
+        request.inputs["input_values"] = request.normal(batch, frames, bins)
+        return
     layers = request.find("audio_channels")
     shape = (batch, samples) if layers is None else (batch, layers, samples)
     request.inputs["input_values"] = request.normal(*shape)

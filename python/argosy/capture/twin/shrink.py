@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,13 +24,20 @@ _SMALL = {
     "filters": 8,
 }
 _LABELS = 5
+#: What bends scores and logits (final_logit_softcapping, logits_soft_cap). Those of a twin are of size one: a cap of 30
+#: is not felt there, and nobody would notice that it is missing.
+_SOFT_CAP = re.compile(r"soft_?cap")
+_CAP = 1.0
+#: What norms add to a variance. Beside variances of size one, those of real models are lost in rounding.
+_EPSILON = re.compile(r"(^|_)(eps|epsilon)$")
+_LEAST_EPSILON = 1e-2
 
 
 def shrink(config: Any, *, reach: int = POSITIONS) -> Any:
     """A configuration of the same class with small widths and few layers: every kind of layer is kept, the ratio of
-    query to key heads as far as small numbers allow, windows and rotary limits come within reach of short samples.
-    Tables of positions have ``reach`` rows at most. A configuration that is small already comes back equal. ``config``
-    itself is left alone."""
+    query to key heads as far as small numbers allow; windows, caps, epsilons and rotary limits come within reach of short
+    samples. Tables of positions have ``reach`` rows at most. A configuration that is small already comes back equal.
+    ``config`` itself is left alone."""
     tree = copy.deepcopy(config.to_dict())
     if is_small(tree):
         return copy.deepcopy(config)
@@ -105,6 +113,11 @@ def shrink_tree(tree: dict[str, Any], *, reach: int = POSITIONS) -> dict[str, An
         shrink_tokens(config, ids)
         shrink_rotary(config, old, _head_dim(config), _head_dim(old))
         _shrink_labels(config)
+        for name, value in config.items():
+            if isinstance(value, float) and _SOFT_CAP.search(name):
+                config[name] = min(value, _CAP)
+            elif isinstance(value, float) and _EPSILON.search(name):
+                config[name] = max(value, _LEAST_EPSILON)
         for name in ("quantization_config", "stage_names", "_out_features", "out_features", "transformers_version"):
             config.pop(name, None)  # follow from the rest, or belong to the weights
         for name in ("dtype", "torch_dtype"):
