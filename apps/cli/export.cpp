@@ -10,6 +10,7 @@
 #include "check.h"
 #include "commands.h"
 #include "driver/backends.h"
+#include "driver/dim_limits.h"
 #include "driver/disk_space.h"
 #include "driver/process_memory.h"
 #include "driver/validate_export.h"
@@ -258,20 +259,6 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
   return kDone;
 }
 
-/// Those ranges of "batch=1,sequence=1024..4096" that begin above one: they choose what is traced, not only how much
-/// memory there is.
-std::string beginning_above_one(std::string_view shape) {
-  std::vector<std::string> chosen;
-  while (!shape.empty()) {
-    std::string_view item = shape.substr(0, shape.find(','));
-    shape.remove_prefix(std::min(shape.size(), item.size() + 1));
-    std::string_view range = item.substr(std::min(item.find('=') + 1, item.size()));
-    std::string_view low = range.substr(0, range.find(".."));
-    if (low.size() < range.size() && low != "0" && low != "1") chosen.emplace_back(item);
-  }
-  return join(chosen, ",");
-}
-
 }  // namespace
 
 int run_export(ExportOptions options, const Environment& environment, Terminal& terminal) {
@@ -279,7 +266,7 @@ int run_export(ExportOptions options, const Environment& environment, Terminal& 
   const Backend* backend = find_backend(options.backend);
   ARGOSY_CHECK(backend != nullptr, "the command line knows a backend that is none: " + options.backend);
   if (backend->bounds_dims)
-    options.backend_options.executorch.shape = std::exchange(options.shape, beginning_above_one(options.shape));
+    options.backend_options.executorch.shape = std::exchange(options.shape, ranges_above_one(options.shape));
   Result<ExitCode> code = export_model(options, *backend, environment, terminal, diagnostics);
   if (code) return *code;
   terminal.print_error(code.error());

@@ -9,13 +9,6 @@
 namespace argosy {
 namespace {
 
-std::optional<int64_t> number(std::string_view text) {
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
-
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
@@ -24,12 +17,12 @@ std::string_view trimmed(std::string_view text) {
 
 std::optional<DimLimit> read_limit(std::string_view text) {
   size_t dots = text.find("..");
-  auto min = number(text.substr(0, dots));
+  auto min = read_size(text.substr(0, dots));
   if (!min) return std::nullopt;
   if (dots == std::string_view::npos) return DimLimit{*min, *min};
   std::string_view last = text.substr(dots + 2);
   if (last.empty()) return DimLimit{*min, std::nullopt};
-  auto max = number(last);
+  auto max = read_size(last);
   if (!max || *max < *min) return std::nullopt;
   return DimLimit{*min, *max};
 }
@@ -40,6 +33,23 @@ std::string text_of(const DimLimit& limit) {
 }
 
 }  // namespace
+
+std::optional<int64_t> read_size(std::string_view text) {
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+std::string ranges_above_one(std::string_view shape) {
+  auto limits = read_dim_limits(shape);
+  if (!limits) return std::string(shape);
+  std::vector<std::string> chosen;
+  for (const auto& [name, limit] : *limits) {
+    if (!limit.is_fixed() && limit.min > 1) chosen.push_back(format("{}={}", name, text_of(limit)));
+  }
+  return join(chosen, ",");
+}
 
 Result<std::map<std::string, DimLimit>> read_dim_limits(std::string_view shape) {
   std::map<std::string, DimLimit> limits;

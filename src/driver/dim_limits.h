@@ -23,6 +23,13 @@ struct DimLimit {
 /// "batch=1,sequence=1..2048,past_sequence=0..": by the names that users see.
 Result<std::map<std::string, DimLimit>> read_dim_limits(std::string_view shape);
 
+/// Those ranges of "batch=1,sequence=1024..4096" that begin above one: they choose what is traced, not only how much
+/// memory there is. What cannot be read stays as it is, to be refused by who reads it.
+std::string ranges_above_one(std::string_view shape);
+
+/// A number that is not negative, and nothing behind it.
+std::optional<int64_t> read_size(std::string_view text);
+
 /// Refuses names that are not among `known`, which the error lists.
 Status check_dim_names(const std::map<std::string, DimLimit>& limits, const std::vector<std::string>& known);
 

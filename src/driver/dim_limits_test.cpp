@@ -19,6 +19,13 @@ TEST(DimLimits, are_numbers_and_ranges) {
   EXPECT_TRUE(read_dim_limits("")->empty());
 }
 
+TEST(DimLimits, ranges_above_one_choose_what_is_traced) {
+  EXPECT_EQ(ranges_above_one("batch=2,sequence=1024..4096,past_sequence=0..8,height=1..9,width=2.."),
+            "sequence=1024..4096,width=2..");
+  EXPECT_EQ(ranges_above_one(""), "");
+  EXPECT_EQ(ranges_above_one("batch=x"), "batch=x");
+}
+
 TEST(DimLimits, rejects_what_is_no_size) {
   for (const char* text : {"batch", "batch=", "=1", "batch=-1", "batch=4..2", "batch=..4", "batch=1x", "batch=1...3"}) {
     expect_error(read_dim_limits(text), ErrorCode::kInvalidInput, "is not a size of a dim");

@@ -1,7 +1,6 @@
 #include "driver/lower_executorch.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 
@@ -24,13 +23,6 @@ using executorch::Document;
 constexpr std::string_view kSingleMethod = "forward";
 // What a dim that nobody bounds may be at most. Memory is reserved for it.
 constexpr int64_t kUsualBatch = 4, kUsualSize = 256, kMostSize = int64_t{1} << 20;
-
-std::optional<int64_t> number(std::string_view text) {
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
 
 /// A dim that has one size, and one that has many.
 Status read_shape(const Program& program, std::string_view shape, executorch::LoweringOptions& options) {
@@ -56,7 +48,7 @@ std::map<std::string, int64_t> traced_sizes(const Component& component) {
     text.remove_prefix(std::min(text.size(), item.size() + 1));
     size_t equals = item.find('=');
     if (equals == std::string_view::npos) continue;
-    if (auto size = number(item.substr(equals + 1))) sizes[std::string(item.substr(0, equals))] = *size;
+    if (auto size = read_size(item.substr(equals + 1))) sizes[std::string(item.substr(0, equals))] = *size;
   }
   return sizes;
 }

@@ -128,8 +128,17 @@ def _verdict(played: list[Played], dtype: str) -> dict[str, Any]:
     }
 
 
+#: What torch says in a few of many thousand forks.
+_LOST_POOL = "Invalid thread pool"
+
+
 def _isolated(work: Any, answer: Path) -> dict[str, Any]:
-    """In a fork: engines may end their process."""
+    """In a fork: engines may end their process. Torch's pool of threads may be lost there, which says nothing of the export."""
+    found = _forked(work, answer)
+    return _forked(work, answer) if _LOST_POOL in found.get("note", "") else found
+
+
+def _forked(work: Any, answer: Path) -> dict[str, Any]:
     answer.unlink(missing_ok=True)
     child = os.fork()
     if child == 0:

@@ -30,7 +30,7 @@ _SOFT_CAP = re.compile(r"soft_?cap")
 _CAP = 1.0
 #: What norms add to a variance. Beside variances of size one, those of real models are lost in rounding.
 _EPSILON = re.compile(r"(^|_)(eps|epsilon)$")
-_LEAST_EPSILON = 1e-2
+_LEAST_EPSILON = 1e-3
 
 
 def shrink(config: Any, *, reach: int = POSITIONS) -> Any:
