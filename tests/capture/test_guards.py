@@ -119,6 +119,16 @@ def test_what_always_holds_is_no_guard(branch):
     assert guards_of(branch) == []
 
 
+def test_a_graph_that_pads_is_checked_at_a_multiple(tmp_path):
+    session, graphs = capture(twin_config("mamba2"), tmp_path)
+    (component,) = session.components
+    (shape,) = component.shapes
+    chunk = session.twin.config.chunk_size
+    assert shape.sequence % chunk == 0
+    assert session.traced[0].guards == []
+    assert compare(component, graphs[component.name], session.twin, shape).ok
+
+
 def test_a_table_that_is_cut_is_a_limit():
     table = torch.zeros(1, 512)
     (guard,) = guards_of(lambda x, past, mask: x + table[:, : x.shape[1]])

@@ -1,7 +1,7 @@
 """Configurations drawn by seed, each saved as a small checkpoint, exported to the three backends with default flags and compared with
 the eager model of transformers: prompts, cached steps, pieces, padded batches, greedy tokens.
 
-    python tests/differential/differential_sweep.py --count 300 --seed 1 --jobs 2 [--only N…] [--table FILE.md] [--json FILE] [--program PATH]
+    python tests/differential/differential_sweep.py --count 300 --seed 1 --jobs 2 [--only N…] [--table FILE.md] [--json FILE [--resume]] [--program PATH]
 
 A mismatch is silent if the export with its own check does not refuse it. Exits with 1 if there is a silent one."""
 
@@ -89,6 +89,12 @@ def _line(row: dict[str, Any]) -> str:
     return f"{text} [{row.get('cpu_seconds', 0)} s of CPU]"
 
 
+def _right_rows(path: Path, seed: int) -> dict[int, dict[str, Any]]:
+    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
+    return {row["draw"]["index"]: row for row in rows
+            if row["draw"]["seed"] == seed and row["backends"] and all(each["verdict"] == "right" for each in row["backends"].values())}  # fmt: skip
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=300)
@@ -100,11 +106,13 @@ def main() -> int:
     parser.add_argument("--program", type=Path, default=PROGRAM)
     parser.add_argument("--table", type=Path)
     parser.add_argument("--json", type=Path, help="rows, one a line, as they come")
+    parser.add_argument("--resume", action="store_true", help="rows of --json that are right in all backends are not run again")
     options = parser.parse_args()
     indices = options.only or list(range(options.start, options.start + options.count))
     started = time.perf_counter()
+    kept = _right_rows(options.json, options.seed) if options.resume and options.json else {}
     if options.json:
-        options.json.write_text("", encoding="utf-8")
+        options.json.write_text("".join(json.dumps(row) + "\n" for row in kept.values()), encoding="utf-8")
 
     def report(row: dict[str, Any]) -> None:
         print(_line(row), flush=True)
@@ -112,7 +120,9 @@ def main() -> int:
             with options.json.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
 
-    rows = run_draws(options.program.absolute(), options.seed, indices, options.jobs, report, options.keep)
+    fresh = [index for index in indices if index not in kept]
+    run = dict(zip(fresh, run_draws(options.program.absolute(), options.seed, fresh, options.jobs, report, options.keep), strict=True))
+    rows = [kept[index] if index in kept else run[index] for index in indices]
     counts = summary(rows)
     print(f"{len(rows)} draws in {time.perf_counter() - started:.0f} s: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
     print(f"{sum(row.get('cpu_seconds', 0) for row in rows) / max(1, len(rows)):.1f} s of CPU a draw")

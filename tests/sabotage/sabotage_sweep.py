@@ -1,6 +1,6 @@
 """Whether the check finds faults: exports with one deliberate fault inside, and the same exports without.
 
-    python tests/sabotage/sabotage_sweep.py [--jobs 2] [--only TEXT] [--table docs/coverage/sabotage.md]
+    python tests/sabotage/sabotage_sweep.py [--jobs 2] [--only TEXT] [--folder KEPT [--resume]] [--table docs/coverage/sabotage.md]
 
 Each row of fault_rows.py is exported by ``argosy_sabotage`` with the check that every export has. A fault is caught if the export
 ends with exit code 3 and says which component is wrong. An export without a fault must pass, or its rows prove nothing."""
@@ -161,6 +161,14 @@ def run(rows: list[Row], folder: Path, program: Path, jobs: int) -> list[Outcome
         return list(pool.map(work, rows))
 
 
+def _caught(folder: Path) -> dict[str, Outcome]:
+    """What an earlier run in this folder caught."""
+    log = folder / "outcomes.jsonl"
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    outcomes = (Outcome(**json.loads(line)) for line in lines)
+    return {each.row: each for each in outcomes if each.caught}
+
+
 HEAD = """# Faults that the check finds
 
 Exports of small models with one deliberate fault inside (`tests/sabotage`): what the check of the export said. The same exports
@@ -187,6 +195,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], help="rows whose name has this text; may be given again")
     parser.add_argument("--table", type=Path, help="where the table goes")
     parser.add_argument("--folder", type=Path, help="keeps checkpoints and captures from run to run")
+    parser.add_argument("--resume", action="store_true", help="faults that were caught in --folder are not tried again")
     parser.add_argument("--program", type=Path, default=PROGRAM)
     options = parser.parse_args()
     faults = all_faults(options.program)
@@ -196,7 +205,10 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="argosy-sabotage-")))
         folder.mkdir(parents=True, exist_ok=True)
-        outcomes = run(rows, folder.resolve(), options.program.resolve(), options.jobs)
+        kept = _caught(folder) if options.resume else {}
+        fresh = [row for row in rows if row.name not in kept]
+        made = {each.row: each for each in run(fresh, folder.resolve(), options.program.resolve(), options.jobs)}
+        outcomes = [kept.get(row.name) or made[row.name] for row in rows]
     if options.table:
         options.table.write_text(table(outcomes, {row.name: row for row in ROWS}, faults), encoding="utf-8")
     missed = [each for each, row in zip(outcomes, rows, strict=True) if not each.caught and not row.missed]

@@ -33,8 +33,8 @@ class Comparison:
 
 
 def edge_shapes(component: Component, limits: tuple[int, ...] = ()) -> list[Shape]:
-    """Batch 1 and more, one token and many, past 0 and many, left padding, and both sides and a multiple of each of
-    ``limits`` (a window, a chunk, the original length of a scaled rotary embedding)."""
+    """Batch 1 and more, one token and many, past 0 and many, left padding, both sides of each of ``limits`` (a window, a
+    chunk, the original length of a scaled rotary embedding), and what the component asks for itself."""
     if component.cache is None:
         shapes = [Shape(2, 19, 7, 3), Shape(1, 1, 1, 0), Shape(3, 24, 5, 4, media=1), Shape(1, 13, 1, 0, media=1)]
         shapes += [Shape(2, length, 7, 0) for limit in limits for length in (limit, limit + 1)]
@@ -42,7 +42,7 @@ def edge_shapes(component: Component, limits: tuple[int, ...] = ()) -> list[Shap
     shapes = [Shape(2, 19, 23, 3), Shape(1, 1, 0, 0), Shape(1, 6, 0, 0), Shape(3, 1, 9, 2), Shape(1, 1, 20, 0),
               Shape(3, 4, 20, 5), Shape(2, 20, 0, 3)]  # fmt: skip
     for limit in limits:
-        shapes += [Shape(2, 1, limit - 1, 0), Shape(2, 1, limit, 0), Shape(1, limit + 3, 0, 0), Shape(1, 2 * limit, 0, 0)]
+        shapes += [Shape(2, 1, limit - 1, 0), Shape(2, 1, limit, 0), Shape(1, limit + 3, 0, 0)]
     return [*shapes, *component.shapes]
 
 

@@ -77,6 +77,17 @@ def kept_guards(program: ExportedProgram, dims: Dims) -> list[Guard]:
     return [*(bounds[key] for key in sorted(bounds)), *(conditions[key] for key in sorted(conditions))]
 
 
+def padded_lengths(program: ExportedProgram, dims: Dims) -> list[str]:
+    """Conditions that a length is no multiple of a chunk. ``kept_guards`` has none of them: a graph that pads is to be right
+    at a multiple too, which somebody has to try."""
+    environment = _environment(program)
+    if environment is None:
+        return []
+    translator = _Translator(program, environment, dims)
+    found = (translator.padded(guard.expr, guard.sloc.framework_loc) for guard in environment.guards)
+    return sorted({text for text in found if text})
+
+
 def within_guards(dims: Dims, guards: list[Guard]) -> Dims:
     """``dims`` with ranges that the guards allow; a bound of a sum bounds its parts too."""
     ranges = dict(dims.ranges)
@@ -180,6 +191,12 @@ class _Translator:
             yield from self._bounds(condition, name, frame)
             return
         yield self._guard(condition, frame)
+
+    def padded(self, guard: sympy.Basic, frame: Any) -> str:
+        """A guard of the model's code that says that a length is no multiple, in names; "": another one."""
+        condition = self._in_names(guard) if _is_models(frame) else None
+        is_one = isinstance(condition, sympy.core.relational.Relational) and _is_remainder(condition)
+        return PythonPrinter().doprint(condition) if is_one else ""
 
     def _in_names(self, guard: sympy.Basic) -> sympy.Basic | None:
         """``guard`` in names; None if it speaks of anything else, such as sizes that depend on data."""
@@ -316,7 +333,7 @@ def _holds_at_every_size(condition: sympy.Basic) -> bool:
 
 def _is_remainder(condition: sympy.Basic) -> bool:
     """Says that a length is no multiple of a chunk: the graph pads it and cuts off what was padded, which at a multiple is
-    nothing. The check runs graphs at multiples."""
+    nothing. The check runs graphs at a multiple, see ``padded_lengths``."""
     left, right = condition.lhs, condition.rhs
     return right == 0 and isinstance(left, (Mod, PythonMod)) and isinstance(condition, (sympy.Gt, sympy.Ne))
 

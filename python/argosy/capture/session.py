@@ -115,7 +115,8 @@ def _trace_free_or_fixed(model: torch.nn.Module, component: Component, inputs: l
         return trace(model, component, inputs[0], dims)
     try:
         with sizes_as_symbols(model):
-            traced = replace(trace(model, replace(component, run=run), inputs[0], dims), component=component)
+            traced = trace(model, replace(component, run=run), inputs[0], dims)
+        traced = replace(traced, component=replace(traced.component, run=component.run))
         lost = {traced.dims.names[item["input"]].get(item["dim"]) for item in traced.specialized}
         if lost.isdisjoint(component.together):
             return traced

@@ -7,22 +7,29 @@ component: so parameters and module paths keep the names that they have in the w
 from __future__ import annotations
 
 import inspect
+import itertools
 import re
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind
 
-from .components import Component, Inputs
+from .components import Component, Inputs, Shape
 from .dims import Dims
-from .guards import Guard, kept_guards, restart_guard, within_guards
+from .conditions import value_of
+from .guards import Guard, kept_guards, padded_lengths, restart_guard, within_guards
 from .keeping import unchanged
 from .patches.overflow import overflow_taken
 from .patches.rotary import restart
 from .swap import replaced
 from .structures import flatten, identifier, leaf_name
+
+
+#: The longest text that a multiple of a chunk is looked for in.
+_LONGEST_CHUNK = 1 << 10
 
 
 @dataclass
@@ -80,6 +87,7 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     drop_unused_weights(program)
     placed = Dims({name: by_path[name] for name in names if name in by_path}, dims.ranges, dims.sums)
     guards = kept_guards(program, placed)
+    component = replace(component, shapes=(*component.shapes, *_multiples(component, padded_lengths(program, placed))))
     placed = within_guards(placed, guards)
     if component.cache is not None and (found := restart(model)) and (guard := restart_guard(found, placed)):
         guards.append(guard)
@@ -87,6 +95,13 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     traced = Traced(component, program, paths, output_names, placed, guards, export_cpu_seconds=seconds)
     traced.specialized = _specialized(traced) + _single_rows(traced, model)
     return traced
+
+
+def _multiples(component: Component, lengths: list[str]) -> Iterator[Shape]:
+    """For each condition that a length is no multiple, the first shape at which it is one."""
+    for condition in lengths:
+        shapes = (Shape(1, length, 0, 0) for length in range(2, _LONGEST_CHUNK))
+        yield from itertools.islice((each for each in shapes if value_of(condition, component.symbols(each)) is False), 1)
 
 
 def without_numbers(name: str) -> str:

@@ -13,7 +13,7 @@ class OverflowTaken(TorchFunctionMode):
     """Answers ``if not torch.isfinite(x).all()`` and ``if torch.isinf(x).any()`` about values of float16 as if some were
     infinite.
 
-    Reason: BART, Whisper and others clamp what has overflowed, and a graph cannot ask. Clamping what has not changes nothing but
+    Reason: BART and others clamp what has overflowed, and a graph cannot ask. Clamping what has not changes nothing but
     the thousand largest values that float16 has.
     """
 
@@ -30,7 +30,7 @@ class OverflowTaken(TorchFunctionMode):
         if function is torch.Tensor.__bool__ and known is not None and isinstance(known[1], bool):
             return known[1]
         result = function(*args, **(kwargs or {}))
-        if function in self._ASKED and first.dtype == torch.float16:
+        if function in self._ASKED and isinstance(first, torch.Tensor) and first.dtype == torch.float16:
             self._made[id(result)] = (result, self._ASKED[function])
         elif known is not None and function is known[1] and len(args) == 1 and not kwargs:
             self._made[id(result)] = (result, function is torch.Tensor.any)
