@@ -23,7 +23,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "war
 from draw import draw  # noqa: E402
 from engines import EXTRAS, play_texts  # noqa: E402
 from play import TOLERANCES, Opened, Played, play, set_rounding  # noqa: E402
-from warm import CPU_FILE, cpu_seconds  # noqa: E402
+from warm import CPU_FILE, cpu_seconds, renew_threads  # noqa: E402
 
 BACKENDS = {"pt2": "out.pt2", "onnx": "out-onnx", "executorch": "out-pte"}
 #: Seconds; more than any export takes, on a machine that does other things too.
@@ -128,21 +128,13 @@ def _verdict(played: list[Played], dtype: str) -> dict[str, Any]:
     }
 
 
-#: What torch says in a few of many thousand forks.
-_LOST_POOL = "Invalid thread pool"
-
-
 def _isolated(work: Any, answer: Path) -> dict[str, Any]:
-    """In a fork: engines may end their process. Torch's pool of threads may be lost there, which says nothing of the export."""
-    found = _forked(work, answer)
-    return _forked(work, answer) if _LOST_POOL in found.get("note", "") else found
-
-
-def _forked(work: Any, answer: Path) -> dict[str, Any]:
+    """In a fork: engines may end their process."""
     answer.unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
         try:
+            renew_threads()
             found = work()
         except BaseException as error:  # noqa: BLE001
             found = {"verdict": "not opened", "note": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}

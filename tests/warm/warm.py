@@ -65,6 +65,14 @@ def warm_python() -> str:
     return str(_started().program)
 
 
+def renew_threads() -> None:
+    """In a fork, before anything else: torch makes its pool of threads anew when it is first asked, and if two threads ask at
+    once, as those that load weights do, one of them finds none."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
 def cpu_seconds() -> float:
     """Of this process since it was forked, and of those that it waited for."""
     times = os.times()
@@ -111,6 +119,7 @@ def _run(connection: socket.socket) -> None:
         for number, descriptor in enumerate(descriptors):
             os.dup2(descriptor, number)
             os.close(descriptor)
+        renew_threads()
         request = json.loads(data)
         os.chdir(request["cwd"])
         os.environ.clear()
