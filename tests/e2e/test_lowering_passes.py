@@ -9,21 +9,13 @@ from pathlib import Path
 
 import pytest
 from cli_tool import Argosy, find_argosy
-from models import cases_by_name
+from models import LOWERED, cases_by_name
 from round_trip import RoundTrip
 
 torch = pytest.importorskip("torch", reason="archives are run with it")
 transformers = pytest.importorskip("transformers", reason="captures are made with it")
 
 PASSES = "decompose-custom-ops,functionalise,normalise,eliminate-dead-code,compact-ids"
-
-# Writes to inputs, buffers and new tensors, through views and by index; sub-graphs; dtypes; every kind of model.
-ARCHIVES = (
-    "in_place_inputs", "buffer_statistics", "buffer_statistics_functional", "llama_static_cache", "mixtral", "mamba2",
-    "falcon_h1", "deepseek_v3", "wav2vec2", "smolvlm", "detr", "swin", "clip", "t5", "camembert_core_aten",
-    "smollm3_bfloat16", "cond_nested", "while_loop", "scan", "data_dependent", "indexing", "many_types", "symbolic_sizes",
-    "interpolate", "lstm_gru",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +34,7 @@ def params_of(item: pytest.Item) -> dict:
     return callspec.params if callspec else {}
 
 
-@pytest.mark.parametrize("archive", ARCHIVES)
+@pytest.mark.parametrize("archive", LOWERED)
 def test_lowered_archive_is_bit_equal(archive: str, lowered: RoundTrip) -> None:
     row = lowered.rows[archive]
     assert not row.error, row.error
