@@ -68,7 +68,7 @@ def _backend(request: dict[str, Any], arguments: tuple[str, ...], model: Path, o
 
     code, said = _export(request, arguments, model, output, "--check", "off")
     if code != 0:
-        return {"verdict": "refused", "code": code, "note": _reason(said)}
+        return {"verdict": "refused", "code": code, "note": _reason(said).replace(request["python"], "python")}
     try:
         dtype = find_export(output).dtype
         runs = eager(dtype)
