@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -155,7 +156,7 @@ def test_ten_processes_at_once_leave_one_valid_entry(tool: Tool, tmp_path: Path)
 
 def test_a_killed_process_blocks_nobody(tool: Tool, tmp_path: Path) -> None:
     model = write_model(tmp_path / "a")
-    hanging = tool.script('echo half > "$last"; sleep 30')
+    hanging = tool.script('echo half > "$last"; sleep 60')
     process = tool.start("capture", "--model", model, "-o", tmp_path / "x.capture", python=hanging)
     while not list(tool.cache.glob("captures/*/.*")):
         time.sleep(0.02)
@@ -163,7 +164,7 @@ def test_a_killed_process_blocks_nobody(tool: Tool, tmp_path: Path) -> None:
     process.wait()
     start = time.monotonic()
     tool.capture(model, python=tool.stand_in)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30, "it waited for the process that was killed"
     assert len(tool.entries()) == 1
     assert not list(tool.cache.glob("captures/*/.*")), "what the killed process left is still there"
     process.stdout.close()
@@ -309,18 +310,20 @@ def real_python(tool: Tool) -> Path:
     return script
 
 
+def _cpu_seconds_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def test_a_real_capture_does_not_depend_on_what_the_key_leaves_out(
     tool: Tool, tmp_path: Path, real_python: Path
 ) -> None:
     tool.capture(write_model(tmp_path / "a"), python=real_python)
     first = (tmp_path / "out.capture").read_bytes()
     changed = write_model(tmp_path / "b", **dict.fromkeys(ignored_fields(), "other"))
-    seconds = []
-    for _ in range(3):
-        start = time.monotonic()
-        assert "LlamaForCausalLM" in tool.capture(changed)
-        seconds.append(time.monotonic() - start)
-    assert min(seconds) < 0.3
+    start = _cpu_seconds_of_children()
+    assert "LlamaForCausalLM" in tool.capture(changed)
+    assert _cpu_seconds_of_children() - start < 0.3
     tool.capture(changed, "--recapture", python=real_python)
     assert (tmp_path / "out.capture").read_bytes() == first
     assert len(tool.entries()) == 1

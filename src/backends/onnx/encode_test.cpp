@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstring>
+#include <ctime>
 
 #include "backends/onnx/names.h"
 #include "base/text.h"
@@ -159,9 +159,9 @@ TEST(OnnxEncode, is_linear) {
     model.graphs[0].nodes.push_back({"Add", "", {last, last}, {next}, {}, format("layers.{}", i % 7)});
     last = next;
   }
-  auto start = std::chrono::steady_clock::now();
+  std::clock_t start = std::clock();
   std::string bytes = encoded_bytes(model, {{}, {}});
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 5.0);
+  EXPECT_LT(std::clock() - start, 5 * CLOCKS_PER_SEC);
   EXPECT_GT(bytes.size(), 1'000'000u);
 }
 
