@@ -21,11 +21,13 @@ from worker_pool import run_jobs, serve
 
 def export_case(name: str, out_dir: Path) -> dict:
     import torch
+    import torch._dynamo
     from models import cases_by_name
     from models.case import Decompose, build_sample
     from torch.utils._pytree import tree_flatten
     from transformers.exporters.utils import apply_patches
 
+    torch._dynamo.config.fake_tensor_cache_enabled = False  # traces are faster without
     case = cases_by_name()[name]
     started = time.process_time()
     sample = build_sample(case)

@@ -11,6 +11,7 @@ import itertools
 import re
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -78,7 +79,7 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
 
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
     forward.__signature__ = inspect.Signature([inspect.Parameter(name, kinds) for name in names])
-    with torch.no_grad(), replaced(model, "forward", forward), unchanged(model):
+    with torch.no_grad(), replaced(model, "forward", forward), unchanged(model), without_fake_cache():
         start = time.process_time()
         program = torch.export.export(model, (), tensors, dynamic_shapes=shapes, strict=False)
         seconds = time.process_time() - start
@@ -95,6 +96,14 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     traced = Traced(component, program, paths, output_names, placed, guards, export_cpu_seconds=seconds)
     traced.specialized = _specialized(traced) + _single_rows(traced, model)
     return traced
+
+
+def without_fake_cache() -> AbstractContextManager[None]:
+    """torch remembers what each op does to tensors without data. Where sizes are symbols, to remember and to look up takes
+    longer than to compute: a trace of two layers of Llama takes 4.4 s with and 2.8 s without, of 24 layers as long."""
+    import torch._dynamo  # late: it is not needed to import argosy
+
+    return torch._dynamo.config.patch(fake_tensor_cache_enabled=False)
 
 
 def _multiples(component: Component, lengths: list[str]) -> Iterator[Shape]:

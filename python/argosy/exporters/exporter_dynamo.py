@@ -11,6 +11,7 @@ import torch
 
 from ..capture.keeping import unchanged
 from ..capture.swap import replaced
+from ..capture.trace import without_fake_cache
 from ..observer.calls import copy_value
 from ..observer.shapes import map_tensors
 from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches, patched
@@ -68,6 +69,7 @@ def trace_model(
         _plain_signature(model, list(inputs)),
         patches(model),
         unchanged(model),
+        without_fake_cache(),
     ):
         program = torch.export.export(
             model,
