@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from argosy import ExportError
+from argosy.coverage.__main__ import read_published
 from argosy.coverage.component_report import write_component_report
 from argosy.coverage.families import KINDS, Family, read_families
 from argosy.coverage.report import write_report
@@ -122,3 +123,14 @@ def test_report_by_components(tmp_path: Path) -> None:
     assert (total["peer_components"], total["peer_right"], total["peer_traced"], total["both"]) == (2, 1, 2, 1)
     text = (tmp_path / "onnx.md").read_text()
     assert "encoder, decoder (no)" in text and "**vit** (failed): tracing model: no" in text
+
+
+def test_a_side_that_is_not_run_stays_in_the_report(tmp_path: Path) -> None:
+    families = [Family("bert", "bert", "encoder"), Family("t5", "t5", "seq2seq")]
+    outcome = {"class": "X", "components": {}, "status": "ok", "reason": "", "cpu_seconds": 1.0, "peak_mb": 2}
+    versions = {"torch": "2", "onnxruntime": "1"}
+    write_component_report("onnx", families, {("bert", "onnx_peer"): outcome}, versions, tmp_path)
+    published = tmp_path / "onnx.json"
+    assert read_published(published, versions, "peer", "onnx_peer") == {("bert", "onnx_peer"): outcome}
+    assert read_published(published, {**versions, "torch": "3"}, "peer", "onnx_peer") == {}
+    assert read_published(tmp_path / "absent.json", versions, "peer", "onnx_peer") == {}

@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
             command.add_argument("--for", dest="engine", required=True, choices=tuple(RUNNERS), help="which engine")
             command.add_argument("--engine-python", default="", help="the Python of an engine that has its own environment")
         if name in PEERS:
-            command.add_argument("--tools", default="ours,peer", help="ours, peer or both")
+            command.add_argument("--tools", default="ours,peer", help="ours, peer or both; the report keeps what it has of the other")
         if name == "executorch":
             command.add_argument("--recipe", default="xnnpack", choices=("xnnpack", "portable"), help="as export takes it")
             command.add_argument("--twins", type=Path, default=Path("build/coverage/twins"),
@@ -87,10 +87,17 @@ def run(options: argparse.Namespace) -> int:
     results = _read_journal(journal, versions) if options.resume else {}
     if not options.resume:
         journal.unlink(missing_ok=True)
-    tools, program = [f"{PREFIX}{options.engine}" if is_bundles else options.command], ""
-    if options.command in PEERS:
+    tools, program = [], ""
+    if options.command not in PEERS:
+        tools = [f"{PREFIX}{options.engine}" if is_bundles else options.command]
+    else:
         pairs = zip(("ours", "peer"), PEERS[options.command], strict=True)
-        tools = [tool for side, tool in pairs if side in options.tools.split(",")]
+        chosen = options.tools.split(",")
+        for side, tool in pairs:
+            if side in chosen:
+                tools.append(tool)
+            else:
+                results = {**read_published(options.output / f"{name}.json", versions, side, tool), **results}
     if is_bundles or options.command in tools:
         program = shutil.which(options.program)
         if program is None:
@@ -145,6 +152,14 @@ def _read_journal(path: Path, versions: dict[str, str]) -> Results:
             if line["versions"] == versions:
                 results[line["family"], line["tool"]] = line["outcome"]
     return results
+
+
+def read_published(path: Path, versions: dict[str, str], side: str, tool: str) -> Results:
+    """What the report has of a side that is not run now: it stays, unless it was measured with other versions."""
+    published = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if published.get("versions") != versions:
+        return {}
+    return {(row["family"], tool): row[side] for row in published["families"] if row[side]["status"] != "not run"}
 
 
 if __name__ == "__main__":
