@@ -54,6 +54,14 @@ def test_features_may_be_absent_by_their_range(captured):
     assert dims.ranges["sequence"] == (1, None)
 
 
+def test_an_encoder_of_texts_and_pictures_has_a_decoder():
+    session = open_session(shrink(transformers.CONFIG_MAPPING["florence2"]()))
+    assert [each.name for each in session.components] == ["image_encoder", "embedding", "encoder", "decoder"]
+    encoder, decoder = session.dims["encoder"], session.dims["decoder"]
+    assert encoder.names["inputs_embeds"] == encoder.names["attention_mask"] == {0: "batch", 1: "encoder_sequence"}
+    assert decoder.names["encoder_hidden_states"][1] == decoder.names["attention_mask"][1] == "encoder_sequence"
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_component_at_other_sizes(captured, family):
     session, graphs = captured(family)

@@ -54,21 +54,26 @@ def multimodal_components(model: torch.nn.Module) -> list[Component]:
 def media_for_encoder(model: torch.nn.Module) -> list[Component]:
     """For an encoder-decoder model whose encoder reads text and media: ``<modality>_encoder``, ``embedding``, ``encoder`` on
     embeddings, and ``decoder``."""
-    from .seq2seq import encoder_and_decoder
+    from .seq2seq import encoder_and_decoder, encoder_length
 
     shape = Shape(padding=0)
     recording = record_at(model, shape)
     symbols, in_row = _sizes_of_rows(model)
 
+    def wanted(shape: Shape) -> Shape:
+        return Shape(shape.batch, encoder_length(shape), shape.past, shape.padding, shape.media)
+
     def encoder_inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
-        wanted = Shape(shape.batch, shape.sequence + 11, shape.past, shape.padding, shape.media)
-        embeddings = record_at(model, wanted).received["inputs_embeds"]
-        return {"inputs_embeds": embeddings, "attention_mask": sample_at(model, wanted)["attention_mask"]}
+        embeddings = record_at(model, wanted(shape)).received["inputs_embeds"]
+        return {"inputs_embeds": embeddings, "attention_mask": sample_at(model, wanted(shape))["attention_mask"]}
+
+    def length(shape: Shape) -> int:
+        return symbols(wanted(shape))["sequence"]
 
     samples = sample_at(model, shape)
     embedding = embedding_component(model, recording, ["inputs_embeds"], samples, record_at, sample_at, symbols)
     encoders = [encoder_component(model, modality, recording, record_at, sample_at) for modality in recording.calls]
-    return [*encoders, embedding, *encoder_and_decoder(model, encoder_inputs)]
+    return [*encoders, embedding, *encoder_and_decoder(model, encoder_inputs, length)]
 
 
 def is_media(name: str) -> bool:

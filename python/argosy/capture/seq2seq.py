@@ -18,14 +18,21 @@ CACHE = "past_key_values"
 MakeInputs = Callable[[torch.nn.Module, Shape], Inputs]
 
 
-def encoder_and_decoder(model: torch.nn.Module, make_inputs: MakeInputs | None = None) -> list[Component]:
+def encoder_length(shape: Shape) -> int:
+    """Another length than the decoder's: 31 where 19 tokens are traced."""
+    return shape.sequence + 12
+
+
+def encoder_and_decoder(
+    model: torch.nn.Module, make_inputs: MakeInputs | None = None, length: Callable[[Shape], int] = encoder_length
+) -> list[Component]:
     """``encoder``: the model's input to hidden states and the cross-attention cache. ``decoder``: new tokens on that cache
     and any past of their own; it never sees the hidden states, so an engine projects them once a prompt. ``make_inputs``
-    makes the inputs of the encoder, by default those of the model that it takes."""
+    makes the inputs of the encoder, by default those of the model that it takes; ``length`` is how long they are."""
     given = {} if make_inputs is None else {"make_inputs": make_inputs}
 
     def symbols(shape: Shape) -> dict[str, int]:
-        return {"batch": shape.batch, "encoder_sequence": shape.sequence + 12}
+        return {"batch": shape.batch, "encoder_sequence": length(shape)}
 
     def decoder_symbols(shape: Shape) -> dict[str, int]:
         return {**symbols(shape), "sequence": shape.sequence, "past_sequence": shape.past,
@@ -41,7 +48,7 @@ def encoder_and_decoder(model: torch.nn.Module, make_inputs: MakeInputs | None =
 def _sample(model: torch.nn.Module, shape: Shape) -> Inputs:
     from .twin import Sizes, sample_inputs
 
-    sizes = Sizes(batch=shape.batch, sequence=shape.sequence + 12, padding=shape.padding,
+    sizes = Sizes(batch=shape.batch, sequence=encoder_length(shape), padding=shape.padding,
                   decoder_sequence=shape.past + shape.sequence, media=shape.media)  # fmt: skip
     return to_device(sample_inputs(model, sizes), model)
 
