@@ -234,3 +234,10 @@ def test_a_range_beyond_a_limit_is_traced_at_its_own_sizes():
     for limits in ({"sequence": (705, 4096)}, {"total_sequence": (4097, None)}, {"past_sequence": (50, 51)}):
         sizes = component.symbols(reaching(component, shape, limits))
         assert all(low <= sizes[name] <= (high or sizes[name]) for name, (low, high) in limits.items())
+
+
+def test_a_number_that_is_made_of_a_size_is_no_limit(tmp_path):
+    """Moonshine computes the length of its mask by ``int``, which would fix the length of the sound."""
+    session, graphs = capture(twin_config("moonshine"), tmp_path)
+    assert [guard.condition for guard in session.traced[0].guards] == ["input_values.1 >= 191"]
+    assert not differences(session, graphs, [Shape(2, 19, 3, 3, media=media) for media in (0, 1)])

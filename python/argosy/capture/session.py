@@ -112,7 +112,7 @@ def _trace_free_or_fixed(model: torch.nn.Module, component: Component, inputs: l
             return component.run(model, forward, given)
 
     if not component.together:
-        return trace(model, component, inputs[0], dims)
+        return _trace_again_without_numbers(model, component, inputs[0], dims)
     try:
         with sizes_as_symbols(model):
             traced = trace(model, replace(component, run=run), inputs[0], dims)
@@ -125,6 +125,27 @@ def _trace_free_or_fixed(model: torch.nn.Module, component: Component, inputs: l
         error = str(failed)
     logger.debug("%s is traced again at a fixed size: %s", component.name, error)
     return trace(model, at_own_sizes(component), inputs[1], dims, fixed=component.together)
+
+
+def _trace_again_without_numbers(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Dims) -> Traced:
+    """The component's graph. Where the model's code made a number of a size, so that the graph is right only where that
+    number comes out, it is traced again with symbols in place of such numbers."""
+    from .patches.sizes import sizes_as_symbols
+
+    traced = trace(model, component, inputs, dims)
+    if not any(_is_of_a_number(guard.condition) for guard in traced.guards):
+        return traced
+    try:
+        with sizes_as_symbols(model):
+            again = trace(model, component, inputs, dims)
+    except Exception as failed:  # noqa: BLE001 - code that refuses symbols does so in ways of its own
+        logger.debug("%s keeps the numbers of its trace: %s", component.name, failed)
+        return traced
+    return again if len(again.guards) < len(traced.guards) else traced
+
+
+def _is_of_a_number(condition: str) -> bool:
+    return " == " in condition and " or " not in condition
 
 
 def trace_shape(config) -> Shape:
