@@ -314,3 +314,46 @@ def test_picture_model() -> None:
     model = ViTForImageClassification(ViTConfig(**sizes)).eval()
     program = OnnxExporter().export(model, {"pixel_values": torch.randn(2, 3, 16, 16)}, OnnxConfig(dynamic=True))
     assert_right(program, model, {"pixel_values": torch.randn(5, 3, 16, 16)})
+
+
+def twin(model_type: str, **changes: Any) -> torch.nn.Module:
+    from transformers import CONFIG_MAPPING
+
+    from argosy.capture.twin import build, shrink
+
+    config = shrink(CONFIG_MAPPING[model_type]())
+    for name, value in changes.items():
+        setattr(config, name, value)
+    return build(config).eval()
+
+
+@pytest.mark.parametrize("model_type", ["mistral", "gemma3_text"])
+def test_caches_with_windows(model_type: str) -> None:
+    model = twin(model_type, sliding_window=32)
+    programs = OnnxExporter().export_for_generation(model, prompt(), OnnxConfig(dynamic=True))
+    for length in (4, 7):  # the sample's, and another one
+        for name, (module, inputs) in decompose_for_generation(model, prompt(3, length)).items():
+            assert_right(programs[name], module, dict(inputs))
+    assert "the model is right where past_key_values_layers_0_keys_dim_2 <= 29" in programs["decode"].notes
+
+
+def test_states_that_are_changed_in_place_and_returned() -> None:
+    model = twin("mamba")
+    programs = OnnxExporter().export_for_generation(model, prompt(), OnnxConfig(dynamic=True))
+    for name, (module, inputs) in decompose_for_generation(model, prompt()).items():
+        onnx.checker.check_model(programs[name].model_proto, full_check=True)
+        assert_right(programs[name], module, dict(inputs))
+
+
+def test_a_static_cache() -> None:
+    from transformers import StaticCache
+
+    model = llama()
+    with torch.no_grad():
+        cache = model(**prompt(), past_key_values=StaticCache(model.config, max_cache_len=9)).past_key_values
+    step = {"input_ids": torch.tensor([[3], [5]]), "position_ids": torch.tensor([[4], [4]]), "past_key_values": cache}
+    before = [layer.keys.clone() for layer in cache.layers]
+    program = OnnxExporter().export(model, step)
+    assert all(torch.equal(layer.keys, keys) for layer, keys in zip(cache.layers, before, strict=True))
+    onnx.checker.check_model(program.model_proto, full_check=True)
+    assert_right(program, model, step)

@@ -6,12 +6,9 @@ component: so parameters and module paths keep the names that they have in the w
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import re
-import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -22,10 +19,8 @@ from .components import Component, Inputs, Shape
 from .dims import Dims
 from .conditions import value_of
 from .guards import Guard, kept_guards, padded_lengths, restart_guard, within_guards
-from .keeping import unchanged
-from .patches.overflow import overflow_taken
+from .flat import export_flat
 from .patches.rotary import restart
-from .swap import replaced
 from .structures import flatten, identifier, leaf_name
 
 
@@ -54,7 +49,7 @@ class Traced:
 def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Dims, fixed: tuple[str, ...] = ()) -> Traced:
     """``model`` may have fake or real weights; ``inputs`` are structured, on the CPU. Nothing of the model is changed. Dims
     of the names in ``fixed`` have the sizes of ``inputs``."""
-    leaves, structure = flatten(inputs)
+    leaves, _ = flatten(inputs)
     names = [identifier(leaf_name(path)) for path, _ in leaves]
     by_path = {identifier(name): axes for name, axes in dims.names.items()}
     # The twin has fewer layers; the others' states vary as those that it has.
@@ -66,24 +61,8 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
         if name not in by_path and known and all(axes == known[0] for axes in known):
             by_path[name] = known[0]
     shapes = {name: {axis: Dim.AUTO for axis, dim in by_path.get(name, {}).items() if dim not in fixed} for name in names}
-    tensors = {name: tensor.contiguous() for name, (_, tensor) in zip(names, leaves, strict=True)}
-    output_names: list[str] = []
-    original = model.forward
-
-    def forward(**given: torch.Tensor) -> dict[str, torch.Tensor]:
-        arguments = structure.rebuild(iter([given[name] for name in names]))
-        with overflow_taken(model):
-            results, _ = flatten(component.run(model, original, arguments))
-        output_names[:] = [leaf_name(path) for path, _ in results]
-        return {identifier(leaf_name(path)): tensor for path, tensor in results}
-
-    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    forward.__signature__ = inspect.Signature([inspect.Parameter(name, kinds) for name in names])
-    with torch.no_grad(), replaced(model, "forward", forward), unchanged(model), without_fake_cache():
-        start = time.process_time()
-        program = torch.export.export(model, (), tensors, dynamic_shapes=shapes, strict=False)
-        seconds = time.process_time() - start
-    program._example_inputs = None  # torch would serialise them, caches of full size and all
+    flat = export_flat(model, component.run, inputs, shapes)
+    program = flat.program
     drop_assertions(program)
     drop_unused_weights(program)
     placed = Dims({name: by_path[name] for name in names if name in by_path}, dims.ranges, dims.sums)
@@ -92,18 +71,9 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     placed = within_guards(placed, guards)
     if component.cache is not None and (found := restart(model)) and (guard := restart_guard(found, placed)):
         guards.append(guard)
-    paths = {name: leaf_name(path) for name, (path, _) in zip(names, leaves, strict=True)}
-    traced = Traced(component, program, paths, output_names, placed, guards, export_cpu_seconds=seconds)
+    traced = Traced(component, program, flat.input_paths, flat.output_names, placed, guards, export_cpu_seconds=flat.cpu_seconds)
     traced.specialized = _specialized(traced) + _single_rows(traced, model)
     return traced
-
-
-def without_fake_cache() -> AbstractContextManager[None]:
-    """torch remembers what each op does to tensors without data. Where sizes are symbols, to remember and to look up takes
-    longer than to compute: a trace of two layers of Llama takes 4.4 s with and 2.8 s without, of 24 layers as long."""
-    import torch._dynamo  # late: it is not needed to import argosy
-
-    return torch._dynamo.config.patch(fake_tensor_cache_enabled=False)
 
 
 def _multiples(component: Component, lengths: list[str]) -> Iterator[Shape]:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
+from ..capture.flat import without_fake_cache
 from ..capture.keeping import unchanged
 from ..capture.swap import replaced
-from ..capture.trace import without_fake_cache
 from ..observer.calls import copy_value
 from ..observer.shapes import map_tensors
-from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches, patched
+from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches
 from .base import HfExporter
 from .configs import DynamoConfig
 from .experts import traceable_experts
+from .live import settings
 from .prepare import prepare_for_export
 from .pytrees import register_cache_classes, register_containers
 
@@ -43,17 +44,11 @@ class DynamoExporter(HfExporter):
         config: DynamoConfig | Mapping[str, Any] | None = None,
     ) -> torch.export.ExportedProgram:
         """The program of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""
-        program, _ = trace_model(model, sample_inputs, DynamoConfig.accept(config), traceable_experts)
-        return program
+        return _trace(model, sample_inputs, DynamoConfig.accept(config))
 
 
-def trace_model(
-    model: torch.nn.Module,
-    sample_inputs: Mapping[str, Any],
-    config: DynamoConfig,
-    patches: Callable[[torch.nn.Module], AbstractContextManager[Any]],
-) -> tuple[torch.export.ExportedProgram, dict[str, Any]]:
-    """The program of a call, and the inputs that it was traced with; `patches` are installed for the trace."""
+def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: DynamoConfig) -> torch.export.ExportedProgram:
+    """The program of a call that takes and returns caches and other containers as they are."""
     with unchanged(model):
         model, inputs, flags = prepare_for_export(model, dict(copy_value(dict(sample_inputs))))
     register_cache_classes(model)
@@ -61,43 +56,31 @@ def trace_model(
     shapes = config.dynamic_shapes
     if shapes is None and config.dynamic:
         shapes = all_dynamic(inputs)
-    traced = copy_value(dict(inputs))  # a cache is changed by the trace
     with (
         torch.no_grad(),
         apply_patches("dynamo"),
-        _settings(model, flags),
+        settings(model, flags),
         _plain_signature(model, list(inputs)),
-        patches(model),
+        traceable_experts(model),
         unchanged(model),
         without_fake_cache(),
     ):
         program = torch.export.export(
             model,
             (),
-            kwargs=traced,
+            kwargs=dict(inputs),
             dynamic_shapes=shapes,
             strict=config.strict,
             prefer_deferred_runtime_asserts_over_guards=config.prefer_deferred_runtime_asserts_over_guards,
         )
     apply_fx_node_fixes("dynamo", program.graph_module)
     apply_fx_program_fixes("dynamo", program)
-    return program, dict(inputs)
+    return program
 
 
 def all_dynamic(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Dynamic shapes that let every axis of every tensor vary, as far as the model's code allows."""
     return map_tensors(dict(inputs), lambda tensor: dict.fromkeys(range(tensor.dim()), torch.export.Dim.AUTO))
-
-
-@contextmanager
-def _settings(model: torch.nn.Module, flags: Mapping[str, Any]) -> Iterator[None]:
-    """Output flags on the model's configuration, where it has them, for a with block."""
-    config = getattr(model, "config", None)
-    with ExitStack() as stack:
-        for name, value in flags.items():
-            if value is not None and hasattr(config, name):
-                stack.enter_context(patched(config, name, lambda _, value=value: value))
-        yield
 
 
 @contextmanager

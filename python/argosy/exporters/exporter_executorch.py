@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ..capture.patches import tracing_patches
 from ..capture.trace import drop_assertions, drop_unused_weights
 from ..capture.writer import GraphEntry, Manifest, write_capture
 from ..errors import ExportError
-from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches
 from .base import HfExporter
 from .configs import ExecutorchConfig
 from .executorch_program import ExecutorchProgram
-from .exporter_dynamo import trace_model
 from .exporter_onnx import dropped_assertions, input_paths, live_tensors, output_paths
-from .onnx_dims import dims_of
+from .live import trace_live
+from .live_dims import dims_and_guards, guard_notes
 from .tensors import get_leaf_tensors
 
 logger = logging.getLogger(__name__)
@@ -65,16 +62,8 @@ class ExecutorchExporter(HfExporter):
         """The program of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""
         config = ExecutorchConfig.accept(config)
         check_backend(config.backend)
-        exported, inputs = trace_model(model, sample_inputs, config, _patches)
-        apply_fx_node_fixes("executorch", exported.graph_module)
-        apply_fx_program_fixes("executorch", exported)
-        return lower_program(exported, inputs, config)
-
-
-@contextmanager
-def _patches(model: torch.nn.Module) -> Iterator[None]:
-    with apply_patches("executorch"), tracing_patches(model):
-        yield
+        live = trace_live(model, sample_inputs, config, "executorch")
+        return lower_program(live.program, live.inputs, config, live.output_names)
 
 
 def check_backend(name: str) -> None:
@@ -91,9 +80,13 @@ def check_backend(name: str) -> None:
 
 
 def lower_program(
-    exported: torch.export.ExportedProgram, inputs: Mapping[str, Any], config: ExecutorchConfig
+    exported: torch.export.ExportedProgram,
+    inputs: Mapping[str, Any],
+    config: ExecutorchConfig,
+    output_names: list[str] | None = None,
 ) -> ExecutorchProgram:
-    """A program that was traced with `inputs` as keyword arguments. Assertions and unused weights are dropped from it."""
+    """A program that was traced with `inputs` as keyword arguments; `output_names` are those of its own containers unless they
+    are given. Assertions and unused weights are dropped from it."""
     from .. import _core
 
     notes = dropped_assertions(exported)
@@ -101,12 +94,14 @@ def lower_program(
     drop_assertions(exported)
     drop_unused_weights(exported)
     paths = input_paths(exported, inputs)
-    output_names = output_paths(exported)
-    dims, ranges = dims_of(exported, inputs, paths, config.dynamic_shapes)
+    output_names = output_names or output_paths(exported)
+    placed, guards = dims_and_guards(exported, inputs, paths, config.dynamic_shapes)
+    notes += guard_notes(guards)
+    dims, ranges = placed.names, placed.ranges
     samples = {name: get_leaf_tensors(dict(inputs))[path] for name, path in paths.items()}
     largest = largest_sizes(dims, ranges, samples, config)
     ranges = {name: (low, largest.get(name, high)) for name, (low, high) in ranges.items()}
-    entry = GraphEntry("model", exported, dims, ranges, output_names=output_names, input_paths=paths)
+    entry = GraphEntry("model", exported, dims, ranges, output_names=output_names, input_paths=paths, guards=guards)
     weights, tensors = live_tensors(exported)
     with tempfile.TemporaryDirectory(prefix="argosy-live-") as folder:
         capture = Path(folder) / "model.capture"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,13 @@ import torch
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.utils import _pytree
 
-from ..capture.patches import tracing_patches
 from ..capture.trace import drop_assertions, drop_unused_weights
 from ..capture.writer import DTYPES, GraphEntry, Manifest, write_capture
 from ..errors import ExportError
-from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches
 from .base import HfExporter
 from .configs import OnnxConfig
-from .exporter_dynamo import trace_model
-from .onnx_dims import dims_of
+from .live import trace_live
+from .live_dims import dims_and_guards, guard_notes
 from .onnx_program import ONNXProgram
 from .tensors import get_leaf_tensors
 
@@ -52,19 +49,11 @@ class OnnxExporter(HfExporter):
         the inputs are changed."""
         config = OnnxConfig.accept(config)
         check_opset(config.opset_version)
-        exported, inputs = trace_model(model, sample_inputs, config, _patches)
-        apply_fx_node_fixes("onnx", exported.graph_module)
-        apply_fx_program_fixes("onnx", exported)
-        program = lower_program(exported, inputs, config)
+        live = trace_live(model, sample_inputs, config, "onnx")
+        program = lower_program(live.program, live.inputs, config, live.output_names)
         if config.output_path is not None:
             program.save(config.output_path)
         return program
-
-
-@contextmanager
-def _patches(model: torch.nn.Module) -> Iterator[None]:
-    with apply_patches("onnx"), tracing_patches(model):
-        yield
 
 
 def check_opset(wanted: int | None) -> int:
@@ -82,9 +71,13 @@ def check_opset(wanted: int | None) -> int:
 
 
 def lower_program(
-    exported: torch.export.ExportedProgram, inputs: Mapping[str, Any], config: OnnxConfig
+    exported: torch.export.ExportedProgram,
+    inputs: Mapping[str, Any],
+    config: OnnxConfig,
+    output_names: list[str] | None = None,
 ) -> ONNXProgram:
-    """A program that was traced with `inputs` as keyword arguments. Assertions and unused weights are dropped from it."""
+    """A program that was traced with `inputs` as keyword arguments; `output_names` are those of its own containers unless they
+    are given. Assertions and unused weights are dropped from it."""
     from .. import _core
 
     opset = check_opset(config.opset_version)
@@ -94,9 +87,10 @@ def lower_program(
     drop_unused_weights(exported)
     paths = input_paths(exported, inputs)
     input_names = list(paths.values())
-    output_names = [name if name not in input_names else f"output.{name}" for name in output_paths(exported)]
-    dims, ranges = dims_of(exported, inputs, paths, config.dynamic_shapes)
-    entry = GraphEntry("model", exported, dims, ranges, output_names=output_names, input_paths=paths)
+    output_names = [name if name not in input_names else f"output.{name}" for name in output_names or output_paths(exported)]
+    dims, guards = dims_and_guards(exported, inputs, paths, config.dynamic_shapes)
+    notes += guard_notes(guards)
+    entry = GraphEntry("model", exported, dims.names, dims.ranges, output_names=output_names, input_paths=paths, guards=guards)
     weights, tensors = live_tensors(exported)
     with tempfile.TemporaryDirectory(prefix="argosy-live-") as folder:
         capture = Path(folder) / "model.capture"

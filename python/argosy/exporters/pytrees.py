@@ -17,7 +17,7 @@ import torch
 from torch.utils import _pytree
 
 #: Attributes that count the tokens in a cache layer. In a graph they are the size of the keys, not a constant.
-_LENGTHS = ("cumulative_length", "_seen_tokens", "seen_tokens")
+LENGTHS = ("cumulative_length", "_seen_tokens", "seen_tokens")
 
 
 #: Classes and functions by path. Strict traces cannot import; what they need has been found before.
@@ -136,7 +136,7 @@ def _describe_attributes(value: Any, leaves: list[torch.Tensor]) -> Iterator[lis
     keys = attributes.get("keys")
     first = len(leaves)
     for name, part in attributes.items():
-        length = name in _LENGTHS and isinstance(part, (int, torch.SymInt)) and isinstance(keys, torch.Tensor)
+        length = name in LENGTHS and isinstance(part, (int, torch.SymInt)) and isinstance(keys, torch.Tensor)
         if length and keys.dim() > 1 and (isinstance(part, torch.SymInt) or part == keys.shape[-2]):
             before = [item for key, item in attributes.items() if isinstance(item, torch.Tensor)]
             position = next(i for i, item in enumerate(before) if item is keys)

@@ -7,15 +7,17 @@ from typing import Any
 import torch
 
 from ..capture.structures import flatten
+from ..observer.calls import is_setting
 
 
 def get_leaf_tensors(value: Any) -> dict[str, torch.Tensor]:
     """All tensors in a nest of containers, dataclasses, model outputs and caches, by dotted path.
 
-    A tensor by itself is called ``output``.
+    A tensor by itself is called ``output``. Private attributes, like the size of a window that a cache keeps as a tensor, are left
+    out.
     """
     leaves, _ = flatten(value)
-    return {".".join(path) or "output": tensor for path, tensor in leaves}
+    return {".".join(path) or "output": tensor for path, tensor in leaves if not is_setting(path)}
 
 
 def cast_tensors(value: Any, dtype: torch.dtype | None, device: torch.device | None) -> Any:

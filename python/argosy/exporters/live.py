@@ -1,0 +1,120 @@
+"""A call of a live model as a graph over tensors by name, by the trace that makes captures."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export import Dim, ExportedProgram
+
+from ..capture.flat import export_flat
+from ..capture.keeping import unchanged
+from ..capture.patches import tracing_patches
+from ..capture.structures import Path, flatten, identifier
+from ..observer.calls import copy_value, is_setting
+from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches, patched
+from .configs import DynamoConfig
+from .live_dims import specs_by_path
+from .prepare import prepare_for_export
+from .pytrees import LENGTHS
+
+
+@dataclass
+class LiveProgram:
+    program: ExportedProgram
+    #: what it was traced with
+    inputs: dict[str, Any]
+    output_names: list[str]
+
+
+def dotted(path: Path) -> str:
+    """A tensor by the attributes that lead to it; a tensor by itself is ``output``."""
+    return ".".join(path) or "output"
+
+
+def is_input(path: Path) -> bool:
+    """Tensors that merely describe a layer of a cache are constants."""
+    return not is_setting(path)
+
+
+def trace_live(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: DynamoConfig, backend: str) -> LiveProgram:
+    """The graph of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""
+    with unchanged(model):
+        model, inputs, flags = prepare_for_export(model, dict(copy_value(dict(sample_inputs))))
+    _mark_lengths(dict(inputs))
+    options = {
+        "strict": config.strict,
+        "prefer_deferred_runtime_asserts_over_guards": config.prefer_deferred_runtime_asserts_over_guards,
+    }
+    with apply_patches("dynamo"), apply_patches(backend), settings(model, flags), tracing_patches(model):
+        flat = export_flat(model, _run, inputs, _shapes(inputs, config), name=dotted, is_input=is_input, **options)
+    for each in ("dynamo", backend):
+        apply_fx_node_fixes(each, flat.program.graph_module)
+        apply_fx_program_fixes(each, flat.program)
+    return LiveProgram(flat.program, dict(inputs), flat.output_names)
+
+
+def _run(model: torch.nn.Module, forward: Callable, inputs: dict[str, Any]) -> Any:
+    """States that a model writes to are copied first: a graph returns what became of them and changes no input."""
+    return forward(**{name: value if isinstance(value, torch.Tensor) else _cloned(value) for name, value in inputs.items()})
+
+
+def _cloned(value: Any) -> Any:
+    leaves, _ = flatten(value)
+    copied = copy.deepcopy(value, {id(tensor): tensor.clone() for _, tensor in leaves})
+    for layer in _layers(copied):
+        for name in [name for name, part in vars(layer).items() if isinstance(part, _LengthOfKeys)]:
+            setattr(layer, name, layer.keys.shape[-2])
+    return copied
+
+
+class _LengthOfKeys:
+    """Stands for a number of tokens that a layer of a cache counts: in a graph it is a size, and no number."""
+
+
+def _mark_lengths(value: Any) -> None:
+    for layer in _layers(value):
+        for name in LENGTHS:
+            count = getattr(layer, name, None)
+            if isinstance(count, int) and count == layer.keys.shape[-2]:
+                setattr(layer, name, _LengthOfKeys())
+
+
+def _layers(value: Any) -> Iterator[Any]:
+    """The objects in ``value`` that hold keys."""
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _layers(part)
+    elif isinstance(value, Mapping):
+        yield from _layers(list(value.values()))
+    elif hasattr(value, "__dict__") and not isinstance(value, (torch.Tensor, torch.nn.Module, type)):
+        if isinstance(getattr(value, "keys", None), torch.Tensor) and value.keys.dim() > 1:
+            yield value
+        yield from _layers([part for part in vars(value).values() if isinstance(part, (list, tuple)) or hasattr(part, "layers")])
+
+
+def _shapes(inputs: Mapping[str, Any], config: DynamoConfig) -> dict[str, Any]:
+    """The axes that vary, by graph input."""
+    leaves, _ = flatten(dict(inputs))
+    given = specs_by_path(inputs, config.dynamic_shapes)
+    every = config.dynamic and config.dynamic_shapes is None
+    return {
+        identifier(dotted(path)): dict.fromkeys(range(tensor.dim()), Dim.AUTO) if every else given.get(dotted(path))
+        for path, tensor in leaves
+        if is_input(path)
+    }
+
+
+@contextlib.contextmanager
+def settings(model: torch.nn.Module, flags: Mapping[str, Any]) -> Iterator[None]:
+    """Output flags on the model's configuration, where it has them, for a with block."""
+    config = getattr(model, "config", None)
+    with contextlib.ExitStack() as stack:
+        for name, value in flags.items():
+            if value is not None and hasattr(config, name):
+                stack.enter_context(patched(config, name, lambda _, value=value: value))
+        yield
