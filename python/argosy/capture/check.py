@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -14,6 +14,8 @@ from .reader import ReadGraph
 from .trace import Traced
 
 TOLERANCE = 1e-5
+#: How far apart a step on a past and all tokens at once may be in eager itself, by rounding alone.
+_ROUNDING = 1e-4
 
 
 @dataclass
@@ -57,6 +59,11 @@ def compare(component: Component, graph: ReadGraph, model: torch.nn.Module, shap
     try:
         call = expected_call(component, model, shape)
         found = difference(call.outputs, graph(call.inputs), ignored=call.ignored)
+        if found.abs > TOLERANCE and component.reference is not None:
+            # The reference is all tokens at once; where eager's own step is not nearer to it, that step is what to compare with.
+            step = expected_call(replace(component, reference=None), model, shape)
+            if difference(call.outputs, step.outputs, ignored=call.ignored).abs <= _ROUNDING:
+                found = difference(step.outputs, graph(step.inputs), ignored=call.ignored)
     except Exception as error:  # noqa: BLE001 - whatever fails is what the table shows
         return Comparison(component.name, shape, float("inf"), error=error_line(error))
     return Comparison(component.name, shape, found.abs, found.worst, found.error)
