@@ -4,8 +4,10 @@ from __future__ import annotations
 
 
 class ExportError(Exception):
-    """What went wrong (``str(error)``), where, and what to do about it."""
+    """What went wrong, where, and what to do about it: ``str(error)`` says all of it."""
 
+    message: str
+    """What went wrong, alone."""
     code: str
     """One of a short list: ``"corrupt-file"``, ``"not-found"``, ``"unsupported-op"`` and the like."""
     node: str | None
@@ -28,11 +30,13 @@ class ExportError(Exception):
         details: str = "",
     ) -> None:
         super().__init__(message)
+        self.message = message
         self.code = code
         self.node = node
         self.location = location
         self.hint = hint
-        self.details = details or message
+        lines = [message, f"  from {location}" if location else "", f"  hint: {hint}" if hint else ""]
+        self.details = details or "\n".join(line for line in lines if line)
 
     def __str__(self) -> str:
         return self.details.rstrip("\n")

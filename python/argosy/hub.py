@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         folder = download(options.repo, options.revision, options.cache, options.weights, options.code, report)
     except ExportError as error:
-        report(error=error.code, message=str(error), hint=error.hint)
+        report(error=error.code, message=error.message, hint=error.hint)
         return 1
     print(folder)
     return 0

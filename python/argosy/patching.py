@@ -102,6 +102,8 @@ def patched(owner: Any, attribute: str, factory: Factory) -> Iterator[None]:
     own = vars(owner) if hasattr(owner, "__dict__") else {}
     had = attribute in own
     raw = own[attribute] if had else inspect.getattr_static(owner, attribute)
+    if isinstance(raw, property) and not isinstance(owner, type):
+        had, raw = True, getattr(owner, attribute)  # it is set by its setter, and cannot be deleted
     if isinstance(owner, type) and isinstance(raw, (staticmethod, classmethod)):
         replacement = type(raw)(factory(raw.__func__))
     else:

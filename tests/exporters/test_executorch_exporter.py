@@ -144,3 +144,15 @@ def test_picture_model() -> None:
     model = ViTForImageClassification(ViTConfig(**sizes)).eval()
     program = ExecutorchExporter().export(model, {"pixel_values": torch.randn(2, 3, 16, 16)}, ExecutorchConfig(dynamic=True))
     assert_right(program, model, {"pixel_values": torch.randn(3, 3, 16, 16)})
+
+
+def test_bounds_that_nobody_asked_for_are_noted() -> None:
+    class Plus(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + 1.0
+
+    inputs = {"x": torch.ones(2, 3)}
+    program = ExecutorchExporter().export(Plus(), inputs, ExecutorchConfig(dynamic=True))
+    assert "memory is reserved for x_dim_1 of up to 256; max_sizes asks for more" in program.notes
+    program = ExecutorchExporter().export(Plus(), inputs, ExecutorchConfig(dynamic=True, max_sizes={"x_dim_0": 8, "x_dim_1": 999}))
+    assert not any("reserved" in note for note in program.notes)

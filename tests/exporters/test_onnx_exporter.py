@@ -357,3 +357,38 @@ def test_a_static_cache() -> None:
     assert all(torch.equal(layer.keys, keys) for layer, keys in zip(cache.layers, before, strict=True))
     onnx.checker.check_model(program.model_proto, full_check=True)
     assert_right(program, model, step)
+
+
+# ---- messages, and settings that go back ----
+
+
+def test_attentions_are_returned_and_the_configuration_is_as_it_was() -> None:
+    model = llama()
+    with pytest.raises(ExportError, match="output_attentions=True") as raised:
+        OnnxExporter().export(model, {**prompt(), "output_attentions": True})
+    assert 'set_attn_implementation("eager")' in str(raised.value)
+    assert model.config.output_attentions is False
+    model.set_attn_implementation("eager")
+    program = OnnxExporter().export(model, {**prompt(), "output_attentions": True})
+    assert [name for name in program.output_names if name.startswith("attentions")] == ["attentions.0", "attentions.1"]
+    assert model.config.output_attentions is False
+
+
+def test_an_error_says_its_hint() -> None:
+    error = ExportError("what", code="invalid-input", location="model.layer (Layer)", hint="what to do")
+    assert str(error) == "what\n  from model.layer (Layer)\n  hint: what to do"
+    assert error.message == "what"
+
+
+def test_a_model_in_training_mode_is_told_so() -> None:
+    class Dropping(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.dropout(x, 0.5, self.training)
+
+    with pytest.raises(ExportError, match=r"model\.eval\(\)"):
+        OnnxExporter().export(Dropping().train(), {"x": torch.ones(4)})
+
+
+def test_a_model_that_generates_nothing_is_told_so() -> None:
+    with pytest.raises(ExportError, match="Small generates nothing"):
+        OnnxExporter().export_for_generation(Small(), small_inputs())

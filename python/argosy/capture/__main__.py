@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         run(options)
     except ExportError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {error.message}", file=sys.stderr)
         if error.hint:
             print(f"hint: {error.hint}", file=sys.stderr)
         return 1

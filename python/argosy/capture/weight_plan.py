@@ -161,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         write_weight_plan(plan, options.output)
     except ExportError as error:
-        print(f"error[{error.code}]: {error}", file=sys.stderr)
+        print(f"error[{error.code}]: {error.message}", file=sys.stderr)
         if error.hint:
             print(f"  hint: {error.hint}", file=sys.stderr)
         return 1

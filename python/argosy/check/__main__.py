@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return run(options)
     except ExportError as error:
-        print(f"error[{error.code}]: {error}", file=sys.stderr)
+        print(f"error[{error.code}]: {error.message}", file=sys.stderr)
         if error.hint:
             print(f"  hint: {error.hint}", file=sys.stderr)
         return 1

@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return run(options)
     except ExportError as error:
-        print(f"argosy.coverage: {error}; {error.hint}", file=sys.stderr)
+        print(f"argosy.coverage: {error.message}; {error.hint}", file=sys.stderr)
         return 1
 
 

@@ -69,7 +69,13 @@ def _observe_generate(
     model: torch.nn.Module, inputs: Mapping[str, Any], generation_config: Any, parts: Mapping[str, torch.nn.Module]
 ) -> tuple[list[dict[str, Any]], Components]:
     """The arguments of the two calls of forward when two tokens are generated, and of each part's first call."""
-    settings = copy.deepcopy(generation_config if generation_config is not None else model.generation_config)
+    settings = copy.deepcopy(generation_config if generation_config is not None else getattr(model, "generation_config", None))
+    if settings is None:
+        raise ExportError(
+            f"{type(model).__name__} generates nothing: it has no generation_config",
+            code="invalid-input",
+            hint="use export for a model of one call; models that generate have a head, such as AutoModelForCausalLM's",
+        )
     settings.max_new_tokens = settings.min_new_tokens = 2
     settings.max_length = None
     observer = InputObserver()

@@ -17,7 +17,7 @@ from .base import HfExporter
 from .configs import ExecutorchConfig
 from .executorch_program import ExecutorchProgram
 from .exporter_onnx import dropped_assertions, input_paths, live_tensors, output_paths
-from .live import trace_live
+from .live import evaluated, trace_live
 from .live_dims import dims_and_guards, guard_notes
 from .tensors import get_leaf_tensors
 
@@ -63,7 +63,8 @@ class ExecutorchExporter(HfExporter):
         config = ExecutorchConfig.accept(config)
         check_backend(config.backend)
         live = trace_live(model, sample_inputs, config, "executorch")
-        return lower_program(live.program, live.inputs, config, live.output_names)
+        with evaluated(model):
+            return lower_program(live.program, live.inputs, config, live.output_names)
 
 
 def check_backend(name: str) -> None:
@@ -99,7 +100,8 @@ def lower_program(
     notes += guard_notes(guards)
     dims, ranges = placed.names, placed.ranges
     samples = {name: get_leaf_tensors(dict(inputs))[path] for name, path in paths.items()}
-    largest = largest_sizes(dims, ranges, samples, config)
+    largest, assumed = largest_sizes(dims, ranges, samples, config)
+    notes += [f"memory is reserved for {dim} of up to {size}; max_sizes asks for more" for dim, size in assumed.items()]
     ranges = {name: (low, largest.get(name, high)) for name, (low, high) in ranges.items()}
     entry = GraphEntry("model", exported, dims, ranges, output_names=output_names, input_paths=paths, guards=guards)
     weights, tensors = live_tensors(exported)
@@ -121,8 +123,9 @@ def largest_sizes(
     ranges: Mapping[str, tuple[int | None, int | None]],
     tensors: Mapping[str, torch.Tensor],
     config: ExecutorchConfig,
-) -> dict[str, int]:
-    """The bound of each dim that varies: that of its ``Dim``, of ``config.max_sizes``, or a usual one."""
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The bound of each dim that varies: that of its ``Dim``, of ``config.max_sizes``, or a usual one. The second are those that
+    nobody asked for."""
     largest: dict[str, int] = {}
     for name, axes in dims.items():
         for axis, dim in axes.items():
@@ -138,4 +141,5 @@ def largest_sizes(
                 hint=f"these vary: {', '.join(largest) or 'none'}",
             )
         largest[dim] = size
-    return largest
+    asked = {dim for dim, (_, high) in ranges.items() if high is not None} | set(config.max_sizes or {})
+    return largest, {dim: size for dim, size in largest.items() if dim not in asked}

@@ -17,7 +17,7 @@ from ..capture.writer import DTYPES, GraphEntry, Manifest, write_capture
 from ..errors import ExportError
 from .base import HfExporter
 from .configs import OnnxConfig
-from .live import trace_live
+from .live import evaluated, trace_live
 from .live_dims import dims_and_guards, guard_notes
 from .onnx_program import ONNXProgram
 from .tensors import get_leaf_tensors
@@ -50,7 +50,8 @@ class OnnxExporter(HfExporter):
         config = OnnxConfig.accept(config)
         check_opset(config.opset_version)
         live = trace_live(model, sample_inputs, config, "onnx")
-        program = lower_program(live.program, live.inputs, config, live.output_names)
+        with evaluated(model):
+            program = lower_program(live.program, live.inputs, config, live.output_names)
         if config.output_path is not None:
             program.save(config.output_path)
         return program

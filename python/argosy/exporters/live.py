@@ -15,6 +15,7 @@ from ..capture.flat import export_flat
 from ..capture.keeping import unchanged
 from ..capture.patches import tracing_patches
 from ..capture.structures import Path, flatten, identifier
+from ..errors import ExportError
 from ..observer.calls import copy_value, is_setting
 from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches, patched
 from .configs import DynamoConfig
@@ -110,11 +111,31 @@ def _shapes(inputs: Mapping[str, Any], config: DynamoConfig) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
+def evaluated(model: torch.nn.Module) -> Iterator[None]:
+    """An op of training that cannot be lowered has a reason that no op tells."""
+    try:
+        yield
+    except ExportError as error:
+        if not model.training or "dropout" not in error.message:
+            raise
+        raise ExportError(error.message, code=error.code, node=error.node, location=error.location,
+                          hint="the model is in training mode: call model.eval() first") from error  # fmt: skip
+
+
+@contextlib.contextmanager
 def settings(model: torch.nn.Module, flags: Mapping[str, Any]) -> Iterator[None]:
     """Output flags on the model's configuration, where it has them, for a with block."""
     config = getattr(model, "config", None)
     with contextlib.ExitStack() as stack:
         for name, value in flags.items():
-            if value is not None and hasattr(config, name):
+            if value is None or not hasattr(config, name):
+                continue
+            try:
                 stack.enter_context(patched(config, name, lambda _, value=value: value))
+            except ValueError as error:
+                raise ExportError(
+                    f"{name}={value} is refused by the model's configuration: {error}",
+                    code="invalid-input",
+                    hint='attentions are returned by one implementation only: call model.set_attn_implementation("eager") first',
+                ) from error
         yield

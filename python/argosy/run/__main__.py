@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         run(options)
     except ExportError as error:
-        return _failed(error.code, str(error), error.hint)
+        return _failed(error.code, error.message, error.hint)
     except EngineMissing as error:
         return _failed("not-found", str(error))
     except RunError as error:
