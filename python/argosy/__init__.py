@@ -8,45 +8,18 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from . import exporters
 from .errors import ExportError
 
-#: Where each public name lives.
+#: Where each public name lives. All names of ``exporters`` are public.
 _MODULES = {
-    "AutoExportConfig": ".exporters",
-    "AutoHfExporter": ".exporters",
+    **dict.fromkeys(exporters.__all__, ".exporters"),
     "Checkpoint": "._core",
-    "DynamoConfig": ".exporters",
-    "DynamoExporter": ".exporters",
-    "ExecutorchConfig": ".exporters",
-    "ExecutorchExporter": ".exporters",
-    "ExecutorchProgram": ".exporters",
-    "ExportConfigMixin": ".exporters",
-    "ExportFormat": ".exporters",
-    "HfExporter": ".exporters",
     "InputObserver": ".observer",
-    "ONNXProgram": ".exporters",
-    "OnnxConfig": ".exporters",
-    "OnnxExporter": ".exporters",
     "TensorInfo": "._core",
-    "VersionDriftWarning": ".exporters",
     "__version__": "._core",
-    "apply_fx_node_fixes": ".exporters",
-    "apply_fx_program_fixes": ".exporters",
-    "apply_patches": ".exporters",
-    "decompose_for_generation": ".exporters",
-    "decompose_multimodal": ".exporters",
-    "decompose_prefill_decode": ".exporters",
     "export": ".command",
-    "get_leaf_tensors": ".exporters",
-    "is_multimodal": ".exporters",
     "open_checkpoint": "._core",
-    "prepare_for_export": ".exporters",
-    "register_export_config": ".exporters",
-    "register_export_input_preparer": ".exporters",
-    "register_exporter": ".exporters",
-    "register_fx_node_fix": ".exporters",
-    "register_fx_program_fix": ".exporters",
-    "register_patch": ".exporters",
 }
 
 __all__ = ["ExportError", *sorted(_MODULES)]

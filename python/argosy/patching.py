@@ -13,7 +13,7 @@ import importlib.metadata
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,6 +116,19 @@ def patched(owner: Any, attribute: str, factory: Factory) -> Iterator[None]:
             setattr(owner, attribute, raw)
         else:
             delattr(owner, attribute)
+
+
+#: The same under the name that users of transformers know.
+patch_attribute = patched
+
+
+@contextlib.contextmanager
+def patch_attributes(patches: Iterable[tuple[Any, str, Factory]]) -> Iterator[None]:
+    """Several attributes replaced for a with block, each an ``(owner, attribute, factory)``."""
+    with contextlib.ExitStack() as stack:
+        for owner, attribute, factory in patches:
+            stack.enter_context(patched(owner, attribute, factory))
+        yield
 
 
 def versions_match(versions: str) -> bool:

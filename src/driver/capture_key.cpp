@@ -22,6 +22,7 @@ constexpr uint64_t kMaxConfiguration = uint64_t{16} << 20;
 constexpr uint64_t kMaxCode = uint64_t{64} << 20;
 // One more whenever captures that were made before are no longer to be used, though they can be read.
 // 2: states of layers that the twin lacks were of fixed size. 4: tied weights were one. 5: guards were dropped.
+// 7: lengths of sounds were fixed by numbers that code made of them.
 constexpr int64_t kCaptureRevision = 7;
 
 // Where the model came from, and what wrote its configuration down. No model's code looks at them.

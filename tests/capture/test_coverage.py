@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from argosy import ExportError
 from argosy.coverage.__main__ import read_published
+from argosy.coverage.live import changed_by_failures
+from argosy.coverage.live_report import write_live_report
 from argosy.coverage.component_report import write_component_report
 from argosy.coverage.families import KINDS, Family, read_families
 from argosy.coverage.report import write_report
@@ -130,7 +133,39 @@ def test_a_side_that_is_not_run_stays_in_the_report(tmp_path: Path) -> None:
     outcome = {"class": "X", "components": {}, "status": "ok", "reason": "", "cpu_seconds": 1.0, "peak_mb": 2}
     versions = {"torch": "2", "onnxruntime": "1"}
     write_component_report("onnx", families, {("bert", "onnx_peer"): outcome}, versions, tmp_path)
-    published = tmp_path / "onnx.json"
-    assert read_published(published, versions, "peer", "onnx_peer") == {("bert", "onnx_peer"): outcome}
-    assert read_published(published, {**versions, "torch": "3"}, "peer", "onnx_peer") == {}
-    assert read_published(tmp_path / "absent.json", versions, "peer", "onnx_peer") == {}
+    expected = {("bert", "onnx_peer"): outcome}
+    assert read_published(tmp_path, "onnx", versions, "peer", "onnx_peer") == expected
+    assert read_published(tmp_path, "live-onnx", versions, "peer", "onnx_peer") == expected
+    assert read_published(tmp_path, "live-onnx", versions, "ours", "live-onnx") == {}
+    assert read_published(tmp_path, "onnx", {**versions, "torch": "3"}, "peer", "onnx_peer") == {}
+    assert read_published(tmp_path / "absent", "onnx", versions, "peer", "onnx_peer") == {}
+
+
+def test_report_of_live_models(tmp_path: Path) -> None:
+    right = {"status": "ok", "calls": {"traced": True, "other": True}}
+    wrong = {"status": "wrong", "calls": {"traced": True, "other": False}}
+    results = {
+        ("t5", "live-onnx"): {"status": "wrong", "reason": "decode: other: off", "twin": True, "changed": ["a configuration"],
+                              "components": {"model": right, "prefill": right, "decode": wrong}},
+        ("t5", "onnx_peer"): {"status": "ok", "twin": True, "components": {"prefill": right, "decode": right}},
+        ("vit", "live-onnx"): {"status": "ok", "twin": True, "components": {"model": right}},
+    }  # fmt: skip
+    families = [Family("t5", "t5", "seq2seq"), Family("vit", "vit", "vision")]
+    write_live_report("onnx", families, results, {"torch": "2.13"}, tmp_path)
+    total = json.loads((tmp_path / "live-onnx.json").read_text())["summary"][-1]
+    assert total["ours"] == {"parts": 4, "right": 3, "traced": 4} and total["peer"] == {"parts": 2, "right": 2, "traced": 2}
+    assert total["both"] == {"families": 1, "ours": 0, "peer": 1}
+    text = (tmp_path / "live-onnx.md").read_text()
+    assert "model, prefill, decode (no) | 1 |" in text and "- **t5**: decode" in text
+
+
+def test_a_model_that_an_export_changes_is_told_of() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU())
+
+    class Careless:
+        def export(self, model, inputs, config):
+            model.training = not model.training
+            model(**inputs)
+
+    changed = changed_by_failures(Careless(), None, model, {"input": torch.ones(2, 3)})
+    assert changed == ["model.training after a RuntimeError", "model.training after a KeyboardInterrupt"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from cli_tool import REPOSITORY
-from warm import warm_python
+from warm import cpu_seconds, warm_python
 
 PROGRAM = Path(os.environ.get("ARGOSY_BIN", REPOSITORY / "build/release/apps/cli/argosy")).absolute()
 GOLDEN = REPOSITORY / "tests/capture/version_1.capture"
@@ -310,20 +309,15 @@ def real_python(tool: Tool) -> Path:
     return script
 
 
-def _cpu_seconds_of_children() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
 def test_a_real_capture_does_not_depend_on_what_the_key_leaves_out(
     tool: Tool, tmp_path: Path, real_python: Path
 ) -> None:
     tool.capture(write_model(tmp_path / "a"), python=real_python)
     first = (tmp_path / "out.capture").read_bytes()
     changed = write_model(tmp_path / "b", **dict.fromkeys(ignored_fields(), "other"))
-    start = _cpu_seconds_of_children()
+    start = cpu_seconds()
     assert "LlamaForCausalLM" in tool.capture(changed)
-    assert _cpu_seconds_of_children() - start < 0.3
+    assert cpu_seconds() - start < 0.3
     tool.capture(changed, "--recapture", python=real_python)
     assert (tmp_path / "out.capture").read_bytes() == first
     assert len(tool.entries()) == 1

@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).parents[1] / "ops"))
 import torch  # noqa: E402
 from op_case import Case  # noqa: E402
 from rows import all_cases  # noqa: E402
-from run import compare, export, module_of  # noqa: E402
+from run import compare, export, live, module_of  # noqa: E402
 
 from argosy.exporters import exporter_executorch  # noqa: E402
 from argosy.exporters.configs import ExecutorchConfig  # noqa: E402
@@ -34,9 +34,7 @@ def run(case: Case, backend: str = "portable") -> None:
     """Raises Wrong, or whatever a step raises."""
     module = module_of(case)
     program = export(case, module)
-    lowered = exporter_executorch.lower_program(
-        program, {"inputs": case.make_inputs(0)}, ExecutorchConfig(backend=backend)
-    )
+    lowered = exporter_executorch.lower_program(live(case, program), ExecutorchConfig(backend=backend))
     try:
         for shape in case.shapes:
             compare(case, module, lowered, shape)

@@ -180,7 +180,7 @@ def own_format():
             return type(model).__name__, list(sample_inputs), OwnConfig.accept(config).level
 
     yield OwnConfig
-    del auto._EXPORTERS["own"], auto._CONFIGS["own"]
+    del auto.AUTO_EXPORTER_MAPPING["own"], auto.AUTO_EXPORT_CONFIG_MAPPING["own"]
 
 
 def test_registered_exporter(own_format):

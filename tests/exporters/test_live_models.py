@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from model_state import ModelState
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import argosy
 from argosy import ExportError
+from argosy.coverage.model_state import ModelState
 from argosy.exporters import (
     DynamoConfig,
     DynamoExporter,

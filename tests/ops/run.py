@@ -29,6 +29,7 @@ find_core()
 from argosy.check.compare import difference  # noqa: E402
 from argosy.exporters.configs import OnnxConfig  # noqa: E402
 from argosy.exporters.exporter_onnx import lower_program  # noqa: E402
+from argosy.exporters.live import LiveProgram  # noqa: E402
 
 #: Largest difference that is no mistake, of the output's scale, by the least exact dtype.
 TOLERANCES = {torch.float16: 5e-3, torch.bfloat16: 4e-2}
@@ -109,6 +110,11 @@ def name_of(target: Any) -> str:
     return f"{(target.__module__ or 'builtins').split('.')[0]}.{target.__name__}"
 
 
+def live(case: Case, program: torch.export.ExportedProgram) -> LiveProgram:
+    names = [f"output_{i}" for i, _ in enumerate(program.graph_signature.user_outputs)]
+    return LiveProgram(program, {"inputs": case.make_inputs(0)}, names)
+
+
 def run(case: Case, opset: int | None = None, optimize: bool = True) -> Ran:
     """Raises Wrong, or whatever a step raises."""
     import onnx
@@ -117,8 +123,7 @@ def run(case: Case, opset: int | None = None, optimize: bool = True) -> Ran:
     program = export(case, module)
     if missing := {case.op, *case.also} - op_names(program):
         raise Wrong(f"the exported graph has no {', '.join(sorted(missing))}; it has {', '.join(sorted(op_names(program)))}")
-    inputs = {"inputs": case.make_inputs(0)}
-    lowered = lower_program(program, inputs, OnnxConfig(opset_version=opset, optimize=optimize))
+    lowered = lower_program(live(case, program), OnnxConfig(opset_version=opset, optimize=optimize))
     onnx.checker.check_model(lowered.model_proto, full_check=True)
     ran = Ran(case, list(lowered._core.ops))
     for shape in case.shapes:

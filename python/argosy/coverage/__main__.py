@@ -1,4 +1,4 @@
-"""``python -m argosy.coverage capture|pt2|onnx|executorch|bundles``: measures which families can be captured or exported and writes the report."""
+"""``python -m argosy.coverage capture|pt2|onnx|executorch|live-…|bundles``: measures which families can be captured or exported and writes the report."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ from .bundles import PREFIX, bundle_families
 from .component_report import write_component_report
 from .export_report import write_export_report
 from .families import first_of_kinds, read_families
+from .live_report import KINDS_OF_PROGRAMS, write_live_report
 from .processes import Job, Limits, run_jobs
 from .report import Results, write_report
 from .worker import preload
 
 
 #: Packages of each engine whose versions matter.
-_PACKAGES = {"onnx": ("onnxruntime",), "executorch": ("executorch",), "genai": ("onnxruntime-genai",)}
+_PACKAGES = {"onnx": ("onnxruntime",), "executorch": ("executorch",), "genai": ("onnxruntime-genai",),
+             "live-onnx": ("onnxruntime",), "live-executorch": ("executorch",)}  # fmt: skip
 #: The tools of each command that has a peer to compare with: our own and the peer.
-PEERS = {"capture": ("ours", "peer"), "onnx": ("onnx", "onnx_peer"),
-         "executorch": ("executorch", "executorch_peer")}  # fmt: skip
+PEERS = {"capture": ("ours", "peer"), "onnx": ("onnx", "onnx_peer"), "executorch": ("executorch", "executorch_peer"),
+         **{f"live-{kind}": (f"live-{kind}", f"{kind}_peer") for kind in KINDS_OF_PROGRAMS}}  # fmt: skip
 #: A peer that takes long runs on the first families of each kind, so many in all.
-PEER_SAMPLES = {"executorch": 44}
+PEER_SAMPLES = {"executorch": 44, "live-executorch": 44}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,13 +43,14 @@ def main(arguments: list[str] | None = None) -> int:
         ("capture", "captures of twins, beside transformers' DynamoExporter"),
         ("bundles", "twins exported for an engine and run in it, greedy tokens compared with eager"),
         *((engine, f"twins exported and run in {engine}, compared with eager") for engine in ENGINES),
+        *((f"live-{kind}", f"live models exported by the {kind} exporter, beside transformers'") for kind in KINDS_OF_PROGRAMS),
     ):
         command = commands.add_parser(name, help=summary)
         command.add_argument("--families", type=Path, help="CSV with family,model_type,kind; default: popular families")
         command.add_argument("--only", default="", metavar="A,B", help="only these of the list")
         command.add_argument("--jobs", type=int, default=1, help="processes at a time")
         command.add_argument(
-            "--resume", action="store_true", help="keep what an earlier run of the same versions found"
+            "--resume", action="store_true", help="keep what an earlier run, or the report, has of the same versions"
         )
         command.add_argument("--seconds", type=float, default=300.0, help="CPU time for one model and tool")
         command.add_argument("--memory", type=int, default=6000, metavar="MB", help="memory for one process")
@@ -60,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
             command.add_argument("--recipe", default="xnnpack", choices=("xnnpack", "portable"), help="as export takes it")
             command.add_argument("--twins", type=Path, default=Path("build/coverage/twins"),
                                  help="where twins are kept, for other recipes and programs; delete it after changes of the capture")  # fmt: skip
-        if name != "capture":
+        if name != "capture" and not name.startswith("live-"):
             command.add_argument("--program", default="argosy", help="the command-line program that exports")
         command.add_argument("--work", type=Path, default=Path("build/coverage"), help="logs and results as they come")
         command.add_argument("--output", type=Path, default=Path("docs/coverage"), help="where the report goes")
@@ -96,9 +99,9 @@ def run(options: argparse.Namespace) -> int:
         for side, tool in pairs:
             if side in chosen:
                 tools.append(tool)
-            else:
-                results = {**read_published(options.output / f"{name}.json", versions, side, tool), **results}
-    if is_bundles or options.command in tools:
+            if side not in chosen or options.resume:
+                results = {**read_published(options.output, name, versions, side, tool), **results}
+    if is_bundles or (options.command in tools and hasattr(options, "program")):
         program = shutil.which(options.program)
         if program is None:
             raise ExportError(f"there is no program {options.program}", code="not-found", hint="name it by --program")
@@ -132,6 +135,8 @@ def run(options: argparse.Namespace) -> int:
         write_bundle_report(options.engine, tools[0], families, results, versions, options.output)
     elif options.command == "capture":
         write_report(families, results, versions, options.output)
+    elif options.command.startswith("live-"):
+        write_live_report(options.command.removeprefix("live-"), families, results, versions, options.output)
     elif options.command in PEERS:
         write_component_report(options.command, families, results, versions, options.output, recipe)
     else:
@@ -154,12 +159,16 @@ def _read_journal(path: Path, versions: dict[str, str]) -> Results:
     return results
 
 
-def read_published(path: Path, versions: dict[str, str], side: str, tool: str) -> Results:
-    """What the report has of a side that is not run now: it stays, unless it was measured with other versions."""
-    published = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    if published.get("versions") != versions:
-        return {}
-    return {(row["family"], tool): row[side] for row in published["families"] if row[side]["status"] != "not run"}
+def read_published(folder: Path, name: str, versions: dict[str, str], side: str, tool: str) -> Results:
+    """What the report has of a side that is not run now: it stays, unless it was measured with other versions. A peer in live
+    models is also the one of the report of exports."""
+    for path in (folder / f"{name}.json", folder / f"{name.removeprefix('live-')}.json" if side == "peer" else None):
+        published = json.loads(path.read_text(encoding="utf-8")) if path is not None and path.exists() else {}
+        if published.get("versions") == versions:
+            rows = {(row["family"], tool): row[side] for row in published["families"] if row[side]["status"] != "not run"}
+            if rows:
+                return rows
+    return {}
 
 
 if __name__ == "__main__":

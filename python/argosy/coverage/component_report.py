@@ -91,7 +91,7 @@ def _count(kind: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _share(part: int, whole: int) -> str:
+def share(part: int, whole: int) -> str:
     return f"{part} ({100 * part / whole:.1f} %)" if whole else "0"
 
 
@@ -120,9 +120,9 @@ def render(document: dict[str, Any]) -> str:
          "peer right at the traced shape"),
         (
             [
-                c["kind"], c["families"], c["components"], _share(c["right"], c["components"]), c["captured"],
-                _share(c["right_of_captured"], c["captured"]), c["peer_components"],
-                _share(c["peer_right"], c["peer_components"]), _share(c["peer_traced"], c["peer_components"]),
+                c["kind"], c["families"], c["components"], share(c["right"], c["components"]), c["captured"],
+                share(c["right_of_captured"], c["captured"]), c["peer_components"],
+                share(c["peer_right"], c["peer_components"]), share(c["peer_traced"], c["peer_components"]),
             ]
             for c in document["summary"]
         ),
@@ -130,7 +130,7 @@ def render(document: dict[str, Any]) -> str:
     lines += ["", "Families of which all components are right, among those that both were run on:", ""]
     lines += table(
         ("kind", "families", "ours", "peer"),
-        ([c["kind"], c["both"], _share(c["both_ours"], c["both"]), _share(c["both_peer"], c["both"])] for c in document["summary"]),
+        ([c["kind"], c["both"], share(c["both_ours"], c["both"]), share(c["both_peer"], c["both"])] for c in document["summary"]),
     )
     lines += ["", "## Families", ""]
     lines += table(

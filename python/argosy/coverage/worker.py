@@ -18,6 +18,18 @@ from pathlib import Path
 from typing import Any
 
 
+#: Tools that export live models: package, format, and the shapes that count where these are not all.
+LIVE: dict[str, tuple[Any, ...]] = {
+    "peer": ("transformers.exporters", "dynamo", ("traced", "other")),
+    "onnx_peer": ("transformers.exporters", "onnx"),
+    "executorch_peer": ("transformers.exporters", "executorch"),
+    "dynamo_peer": ("transformers.exporters", "dynamo"),
+    "live-dynamo": ("argosy.exporters", "dynamo"),
+    "live-onnx": ("argosy.exporters", "onnx"),
+    "live-executorch": ("argosy.exporters", "executorch"),
+}
+
+
 class Report:
     """What is known so far. Written by rename, so that a reader never sees half of it."""
 
@@ -67,17 +79,22 @@ def preload(tools: Iterable[str] = ()) -> None:
     """Imports what every job needs, and computes nothing: a process that is forked after this starts at once."""
     names = ["torch._dynamo", "torch.export", "transformers.modeling_utils", "argosy.coverage.ours", "argosy.coverage.export",
              "argosy.coverage.bundles"]  # fmt: skip
+    kinds = {LIVE[tool][1] for tool in tools if tool in LIVE}
+    if kinds:
+        names += ["argosy.coverage.live"]
     if "onnx_peer" in tools:
-        names += ["torch.onnx", "onnxscript", "onnxruntime", "argosy.coverage.peer_onnx"]
+        names += ["torch.onnx", "onnxscript"]
+    if "onnx" in kinds:
+        names += ["onnxruntime"]
     if "executorch_peer" in tools:
-        names += ["executorch.exir", "argosy.coverage.peer_executorch"]
+        names += ["executorch.exir"]
     for name in names:
         importlib.import_module(name)
 
 
 def work(tool: str, model_type: str, path: Path, program: str = "", engine_python: str = "",
          options: tuple[str, ...] = (), twin: Path | None = None) -> None:  # fmt: skip
-    """Does one job. Any way in which it ends is a result. A tool is "ours", "peer", or an engine that runs exports; of
+    """Does one job. Any way in which it ends is a result. A tool is "ours", one that exports live models, or an engine that runs exports; of
     some of these twins are kept, in the folder `twin`."""
     import torch
     from transformers import CONFIG_MAPPING
@@ -102,18 +119,10 @@ def work(tool: str, model_type: str, path: Path, program: str = "", engine_pytho
             from .ours import run
 
             run(config, report)
-        elif tool == "peer":
-            from .peer import run as run_peer
+        elif tool in LIVE:
+            from .live import run as run_live
 
-            run_peer(twin, report)
-        elif tool == "onnx_peer":
-            from .peer_onnx import run as run_onnx_peer
-
-            run_onnx_peer(twin, report)
-        elif tool == "executorch_peer":
-            from .peer_executorch import run as run_executorch_peer
-
-            run_executorch_peer(twin, report)
+            run_live(twin, report, *LIVE[tool])
         else:
             from .export import run as run_export
 

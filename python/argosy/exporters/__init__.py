@@ -7,6 +7,8 @@ from typing import Any
 
 #: Where each name lives. Imported when first used: some need torch, and configurations do not.
 _MODULES = {
+    "AUTO_EXPORTER_MAPPING": ".auto",
+    "AUTO_EXPORT_CONFIG_MAPPING": ".auto",
     "AutoExportConfig": ".auto",
     "AutoHfExporter": ".auto",
     "DynamoConfig": ".configs",
@@ -27,15 +29,25 @@ _MODULES = {
     "decompose_for_generation": ".utils",
     "decompose_multimodal": ".utils",
     "decompose_prefill_decode": ".utils",
+    "get_auto_dynamic_shapes": ".exporter_dynamo",
+    "get_hf_exporter": ".auto",
     "get_leaf_tensors": ".utils",
     "is_multimodal": ".utils",
+    "patch_attribute": ".utils",
+    "patch_attributes": ".utils",
+    "patch_forward_signature": ".exporter_dynamo",
+    "patch_model_config": ".live",
     "prepare_for_export": ".utils",
+    "register_additional_serialization_functions": ".live",
+    "register_cache_pytrees_for_model": ".pytrees",
     "register_export_config": ".auto",
     "register_export_input_preparer": ".utils",
     "register_exporter": ".auto",
     "register_fx_node_fix": ".utils",
     "register_fx_program_fix": ".utils",
     "register_patch": ".utils",
+    "reset_model_state": ".exporter_dynamo",
+    "torch_export_patches": ".live",
 }
 
 __all__ = sorted(_MODULES)

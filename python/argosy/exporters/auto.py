@@ -10,14 +10,25 @@ from ..errors import ExportError
 from .base import HfExporter
 from .configs import DynamoConfig, ExecutorchConfig, ExportConfigMixin, ExportFormat, OnnxConfig
 
-#: Format to exporter: a class, or where it is found, so that only the one in use is imported.
-_EXPORTERS: dict[str, type[HfExporter] | tuple[str, str]] = {
-    "dynamo": (".exporter_dynamo", "DynamoExporter"),
-    "onnx": (".exporter_onnx", "OnnxExporter"),
-    "executorch": (".exporter_executorch", "ExecutorchExporter"),
-}
 
-_CONFIGS: dict[str, type[ExportConfigMixin]] = {
+class _Exporters(dict[str, Any]):
+    """Classes, or modules and names of classes, so that only the exporter in use is imported."""
+
+    def __getitem__(self, name: str) -> type[HfExporter]:
+        found = super().__getitem__(name)
+        if isinstance(found, tuple):
+            found = self[name] = getattr(importlib.import_module(found[0], __package__), found[1])
+        return found
+
+
+#: Format to exporter.
+AUTO_EXPORTER_MAPPING = _Exporters(
+    dynamo=(".exporter_dynamo", "DynamoExporter"),
+    onnx=(".exporter_onnx", "OnnxExporter"),
+    executorch=(".exporter_executorch", "ExecutorchExporter"),
+)
+
+AUTO_EXPORT_CONFIG_MAPPING: dict[str, type[ExportConfigMixin]] = {
     "dynamo": DynamoConfig,
     "onnx": OnnxConfig,
     "executorch": ExecutorchConfig,
@@ -30,7 +41,7 @@ class AutoExportConfig:
     @classmethod
     def from_dict(cls, config_dict: Mapping[str, Any]) -> ExportConfigMixin:
         """The configuration of the class that belongs to ``config_dict["export_format"]``."""
-        return _look_up(_CONFIGS, config_dict.get("export_format"), "configuration").from_dict(config_dict)
+        return _look_up(AUTO_EXPORT_CONFIG_MAPPING, config_dict.get("export_format"), "configuration").from_dict(config_dict)
 
 
 class AutoHfExporter:
@@ -41,12 +52,12 @@ class AutoHfExporter:
         """An exporter for the format of `config`; `options` go to its constructor."""
         if isinstance(config, Mapping):
             config = AutoExportConfig.from_dict(config)
-        name = _name(config.export_format)
-        found = _look_up(_EXPORTERS, name, "exporter")
-        if isinstance(found, tuple):
-            found = getattr(importlib.import_module(found[0], __package__), found[1])
-            _EXPORTERS[name] = found
-        return found(**options)
+        return _look_up(AUTO_EXPORTER_MAPPING, config.export_format, "exporter")(**options)
+
+
+def get_hf_exporter(export_config: ExportConfigMixin | Mapping[str, Any]) -> HfExporter:
+    """The same as `AutoHfExporter.from_config`."""
+    return AutoHfExporter.from_config(export_config)
 
 
 def register_exporter(name: str) -> Callable[[type[HfExporter]], type[HfExporter]]:
@@ -54,7 +65,7 @@ def register_exporter(name: str) -> Callable[[type[HfExporter]], type[HfExporter
 
     def decorate(exporter: type[HfExporter]) -> type[HfExporter]:
         _check_class(exporter, HfExporter)
-        _EXPORTERS[name] = exporter
+        AUTO_EXPORTER_MAPPING[name] = exporter
         return exporter
 
     return decorate
@@ -65,7 +76,7 @@ def register_export_config(name: str) -> Callable[[type[ExportConfigMixin]], typ
 
     def decorate(config: type[ExportConfigMixin]) -> type[ExportConfigMixin]:
         _check_class(config, ExportConfigMixin)
-        _CONFIGS[name] = config
+        AUTO_EXPORT_CONFIG_MAPPING[name] = config
         return config
 
     return decorate

@@ -6,12 +6,13 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 import torch
 
 from ..check import executorch_worker
 from ..errors import ExportError
+from .float32 import widened
 from .tensors import get_leaf_tensors
 
 if TYPE_CHECKING:
@@ -73,6 +74,22 @@ class ExecutorchProgram:
             self.save(path)
             return path.read_bytes()
 
+    @property
+    def executorch_program(self) -> Any:
+        """The program as ExecuTorch's own package reads it: ``executorch.exir.schema.Program``."""
+        from executorch.exir._serialize._program import deserialize_pte_binary
+
+        return deserialize_pte_binary(self.buffer).program
+
+    def dump_executorch_program(self, verbose: bool = False, out: TextIO | None = None) -> None:
+        """Prints the instructions of the program, with `verbose` all of it."""
+        from executorch.exir.print_program import pretty_print, print_program
+
+        (pretty_print if verbose else print_program)(self.executorch_program, out=out)
+
+    def write_tensor_data_to_file(self, outdir: str | os.PathLike) -> None:
+        """Writes nothing: all weights are in the program itself."""
+
     def save(self, path: str | os.PathLike) -> None:
         """Writes the program; its name should end in ``.pte``."""
         self._core.save(os.fspath(path))
@@ -98,7 +115,7 @@ class ExecutorchProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...]:
         """Runs the program on the arguments that the module takes; returns its tensors in order."""
-        given = get_leaf_tensors({**dict(zip(self._arguments(), args, strict=False)), **kwargs})
+        given = widened(get_leaf_tensors({**dict(zip(self._arguments(), args, strict=False)), **kwargs}))
         self._check(given)
         if self._call is None:
             self._folder = tempfile.TemporaryDirectory(prefix="argosy-executorch-")

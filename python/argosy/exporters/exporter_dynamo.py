@@ -11,6 +11,7 @@ import torch
 
 from ..capture.flat import without_fake_cache
 from ..capture.keeping import unchanged
+from ..capture.patches.vision import live_patches
 from ..capture.swap import replaced
 from ..observer.calls import copy_value
 from ..observer.shapes import map_tensors
@@ -18,9 +19,10 @@ from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patche
 from .base import HfExporter
 from .configs import DynamoConfig
 from .experts import traceable_experts
-from .live import settings
+from .live import observed, patch_model_config
+from .live_dims import shapes_by_argument
 from .prepare import prepare_for_export
-from .pytrees import register_cache_classes, register_containers
+from .pytrees import register_cache_pytrees_for_model, register_containers
 
 
 class DynamoExporter(HfExporter):
@@ -44,24 +46,25 @@ class DynamoExporter(HfExporter):
         config: DynamoConfig | Mapping[str, Any] | None = None,
     ) -> torch.export.ExportedProgram:
         """The program of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""
-        return _trace(model, sample_inputs, DynamoConfig.accept(config))
+        return _trace(model, *observed(sample_inputs, DynamoConfig.accept(config)))
 
 
 def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: DynamoConfig) -> torch.export.ExportedProgram:
     """The program of a call that takes and returns caches and other containers as they are."""
     with unchanged(model):
         model, inputs, flags = prepare_for_export(model, dict(copy_value(dict(sample_inputs))))
-    register_cache_classes(model)
+    register_cache_pytrees_for_model(model)
     register_containers(dict(inputs))
-    shapes = config.dynamic_shapes
+    shapes = None if config.dynamic_shapes is None else shapes_by_argument(inputs, config.dynamic_shapes)
     if shapes is None and config.dynamic:
-        shapes = all_dynamic(inputs)
+        shapes = get_auto_dynamic_shapes(inputs)
     with (
         torch.no_grad(),
         apply_patches("dynamo"),
-        settings(model, flags),
-        _plain_signature(model, list(inputs)),
+        patch_model_config(model, flags),
+        patch_forward_signature(model, inputs),
         traceable_experts(model),
+        live_patches(model),
         unchanged(model),
         without_fake_cache(),
     ):
@@ -78,22 +81,31 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
     return program
 
 
-def all_dynamic(inputs: Mapping[str, Any]) -> dict[str, Any]:
+def get_auto_dynamic_shapes(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Dynamic shapes that let every axis of every tensor vary, as far as the model's code allows."""
     return map_tensors(dict(inputs), lambda tensor: dict.fromkeys(range(tensor.dim()), torch.export.Dim.AUTO))
 
 
 @contextmanager
-def _plain_signature(model: torch.nn.Module, names: list[str]) -> Iterator[None]:
-    """A forward with these parameters and no others: torch.export puts what comes by ``**kwargs`` into a bundle."""
+def patch_forward_signature(model: torch.nn.Module, inputs: Mapping[str, Any]) -> Iterator[None]:
+    """A forward with these parameters and no others for a with block: torch.export puts what comes by ``**kwargs`` into a
+    bundle."""
 
     def factory(original: Callable[..., Any]) -> Callable[..., Any]:
-        def forward(**inputs: Any) -> Any:
-            return original(**inputs)
+        def forward(**given: Any) -> Any:
+            return original(**given)
 
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        forward.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])  # type: ignore[attr-defined]
+        forward.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in inputs])  # type: ignore[attr-defined]
         return forward
 
     with replaced(model, "forward", factory(model.forward)):
         yield
+
+
+def reset_model_state(model: torch.nn.Module) -> None:
+    """Sets attributes to None that a trace by other means left as tensors without data. Exporters here leave none."""
+    for module in model.modules():
+        for name, value in vars(module).items():
+            if isinstance(value, torch._subclasses.FakeTensor):
+                setattr(module, name, None)

@@ -13,11 +13,11 @@ import torch
 from ..capture.trace import drop_assertions, drop_unused_weights
 from ..capture.writer import GraphEntry, Manifest, write_capture
 from ..errors import ExportError
-from .base import HfExporter
 from .configs import ExecutorchConfig
 from .executorch_program import ExecutorchProgram
-from .exporter_onnx import dropped_assertions, input_paths, live_tensors, output_paths
-from .live import evaluated, trace_live
+from .exporter_dynamo import DynamoExporter
+from .exporter_onnx import dropped_assertions, input_paths, live_tensors
+from .live import LiveProgram, evaluated, observed, trace_live
 from .live_dims import dims_and_guards, guard_notes
 from .tensors import get_leaf_tensors
 
@@ -40,7 +40,7 @@ _OTHERS = {
 _LARGEST_BATCH, _LARGEST_SIZE = 4, 256
 
 
-class ExecutorchExporter(HfExporter):
+class ExecutorchExporter(DynamoExporter):
     """Exports a live model to an `ExecutorchProgram`.
 
     ::
@@ -60,11 +60,11 @@ class ExecutorchExporter(HfExporter):
         config: ExecutorchConfig | Mapping[str, Any] | None = None,
     ) -> ExecutorchProgram:
         """The program of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""
-        config = ExecutorchConfig.accept(config)
+        sample_inputs, config = observed(sample_inputs, ExecutorchConfig.accept(config))
         check_backend(config.backend)
         live = trace_live(model, sample_inputs, config, "executorch")
         with evaluated(model):
-            return lower_program(live.program, live.inputs, config, live.output_names)
+            return lower_program(live, config)
 
 
 def check_backend(name: str) -> None:
@@ -80,22 +80,16 @@ def check_backend(name: str) -> None:
     raise ExportError(f"ExecuTorch has no backend {name!r} that is known here", code="invalid-input", hint=usable)
 
 
-def lower_program(
-    exported: torch.export.ExportedProgram,
-    inputs: Mapping[str, Any],
-    config: ExecutorchConfig,
-    output_names: list[str] | None = None,
-) -> ExecutorchProgram:
-    """A program that was traced with `inputs` as keyword arguments; `output_names` are those of its own containers unless they
-    are given. Assertions and unused weights are dropped from it."""
+def lower_program(live: LiveProgram, config: ExecutorchConfig) -> ExecutorchProgram:
+    """Assertions and unused weights are dropped from the program."""
     from .. import _core
 
-    notes = dropped_assertions(exported)
+    exported, inputs, output_names = live.program, live.inputs, live.output_names
+    notes = live.notes + dropped_assertions(exported)
     exported._example_inputs = None  # not written, and torch would serialise them
     drop_assertions(exported)
     drop_unused_weights(exported)
     paths = input_paths(exported, inputs)
-    output_names = output_names or output_paths(exported)
     placed, guards = dims_and_guards(exported, inputs, paths, config.dynamic_shapes)
     notes += guard_notes(guards)
     dims, ranges = placed.names, placed.ranges

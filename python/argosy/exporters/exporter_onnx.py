@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
-from torch.utils import _pytree
+from torch.export.graph_signature import ConstantArgument, InputKind
 
 from ..capture.trace import drop_assertions, drop_unused_weights
 from ..capture.writer import DTYPES, GraphEntry, Manifest, write_capture
 from ..errors import ExportError
-from .base import HfExporter
 from .configs import OnnxConfig
-from .live import evaluated, trace_live
+from .exporter_dynamo import DynamoExporter
+from .live import LiveProgram, evaluated, observed, trace_live
 from .live_dims import dims_and_guards, guard_notes
 from .onnx_program import ONNXProgram
 from .tensors import get_leaf_tensors
@@ -25,7 +24,7 @@ from .tensors import get_leaf_tensors
 logger = logging.getLogger(__name__)
 
 
-class OnnxExporter(HfExporter):
+class OnnxExporter(DynamoExporter):
     """Exports a live model to an `ONNXProgram`.
 
     ::
@@ -47,11 +46,11 @@ class OnnxExporter(HfExporter):
     ) -> ONNXProgram:
         """The model of ``model(**sample_inputs)``; written to ``config.output_path`` if that is given. Neither the model nor
         the inputs are changed."""
-        config = OnnxConfig.accept(config)
+        sample_inputs, config = observed(sample_inputs, OnnxConfig.accept(config))
         check_opset(config.opset_version)
         live = trace_live(model, sample_inputs, config, "onnx")
         with evaluated(model):
-            program = lower_program(live.program, live.inputs, config, live.output_names)
+            program = lower_program(live, config)
         if config.output_path is not None:
             program.save(config.output_path)
         return program
@@ -71,24 +70,19 @@ def check_opset(wanted: int | None) -> int:
     return wanted
 
 
-def lower_program(
-    exported: torch.export.ExportedProgram,
-    inputs: Mapping[str, Any],
-    config: OnnxConfig,
-    output_names: list[str] | None = None,
-) -> ONNXProgram:
-    """A program that was traced with `inputs` as keyword arguments; `output_names` are those of its own containers unless they
-    are given. Assertions and unused weights are dropped from it."""
+def lower_program(live: LiveProgram, config: OnnxConfig) -> ONNXProgram:
+    """Assertions and unused weights are dropped from the program."""
     from .. import _core
 
     opset = check_opset(config.opset_version)
-    notes = dropped_assertions(exported)
+    exported, inputs = live.program, live.inputs
+    notes = live.notes + dropped_assertions(exported)
     exported._example_inputs = None  # not written, and torch would serialise them
     drop_assertions(exported)
     drop_unused_weights(exported)
     paths = input_paths(exported, inputs)
     input_names = list(paths.values())
-    output_names = [name if name not in input_names else f"output.{name}" for name in output_names or output_paths(exported)]
+    output_names = [name if name not in input_names else f"output.{name}" for name in live.output_names]
     dims, guards = dims_and_guards(exported, inputs, paths, config.dynamic_shapes)
     notes += guard_notes(guards)
     entry = GraphEntry("model", exported, dims.names, dims.ranges, output_names=output_names, input_paths=paths, guards=guards)
@@ -134,26 +128,6 @@ def input_paths(exported: torch.export.ExportedProgram, inputs: Mapping[str, Any
             hint="give numbers that vary as tensors",
         )
     return dict(zip(names, paths, strict=True))
-
-
-def output_paths(exported: torch.export.ExportedProgram) -> list[str]:
-    """The dotted paths of the tensors that the model returns, in order of the graph's outputs."""
-    specs = [
-        spec.arg
-        for spec in exported.graph_signature.output_specs
-        if spec.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT)
-    ]
-    leaves = [arg.value if isinstance(arg, ConstantArgument) else torch.empty(0) for arg in specs]
-    out_spec = exported.call_spec.out_spec
-    names: dict[int, str] = {}
-    if out_spec is not None and out_spec.num_leaves == len(leaves):
-        whole = _pytree.tree_unflatten(leaves, out_spec)
-        names = {id(tensor): path for path, tensor in get_leaf_tensors(whole).items()}
-    found: dict[str, None] = {}
-    for i, leaf in enumerate(leaves):
-        name = names.get(id(leaf), f"output_{i}")
-        found[name if name not in found else f"{name}_{i}"] = None
-    return list(found)
 
 
 def live_tensors(exported: torch.export.ExportedProgram) -> tuple[list[torch.Tensor], list[tuple]]:

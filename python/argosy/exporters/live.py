@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -14,14 +15,18 @@ from torch.export import Dim, ExportedProgram
 from ..capture.flat import export_flat
 from ..capture.keeping import unchanged
 from ..capture.patches import tracing_patches
+from ..capture.patches.vision import live_patches
 from ..capture.structures import Path, flatten, identifier
 from ..errors import ExportError
 from ..observer.calls import copy_value, is_setting
 from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches, patched
-from .configs import DynamoConfig
+from ..observer import InputObserver
+from .configs import Config, DynamoConfig
+from .float32 import NARROW, give_back, weights_in_float32
 from .live_dims import specs_by_path
 from .prepare import prepare_for_export
-from .pytrees import LENGTHS
+from .pytrees import LENGTHS, register_cache_pytrees
+from .tensors import cast_tensors, dotted
 
 
 @dataclass
@@ -30,11 +35,8 @@ class LiveProgram:
     #: what it was traced with
     inputs: dict[str, Any]
     output_names: list[str]
-
-
-def dotted(path: Path) -> str:
-    """A tensor by the attributes that lead to it; a tensor by itself is ``output``."""
-    return ".".join(path) or "output"
+    #: what callers may want to know, a line each
+    notes: list[str] = field(default_factory=list)
 
 
 def is_input(path: Path) -> bool:
@@ -42,21 +44,51 @@ def is_input(path: Path) -> bool:
     return not is_setting(path)
 
 
+def observed(sample_inputs: Any, config: Config) -> tuple[Mapping[str, Any], Config]:
+    """The inputs and axes that an `InputObserver` saw, where one stands for the inputs."""
+    if not isinstance(sample_inputs, InputObserver):
+        return sample_inputs, config
+    if config.dynamic and config.dynamic_shapes is None:
+        config = dataclasses.replace(config, dynamic_shapes=_where_allowed(sample_inputs.infer_dynamic_shapes()))
+    return sample_inputs.infer_arguments(), config
+
+
+def _where_allowed(shapes: Any) -> Any:
+    """Axes that vary, as far as the model's code allows."""
+    if isinstance(shapes, (list, tuple)):
+        return type(shapes)(map(_where_allowed, shapes))
+    if isinstance(shapes, dict):
+        return {key: _where_allowed(value) for key, value in shapes.items()}
+    return None if shapes is None else Dim.AUTO
+
+
 def trace_live(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: DynamoConfig, backend: str) -> LiveProgram:
     """The graph of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""
     with unchanged(model):
         model, inputs, flags = prepare_for_export(model, dict(copy_value(dict(sample_inputs))))
+    notes = []
+    if any(tensor.dtype is NARROW for tensor in model.parameters()):
+        notes.append("weights of bfloat16 are converted to float32: engines on CPUs do not compute in the other")
+        inputs = {name: cast_tensors(value, torch.float32, None) for name, value in inputs.items()}
     _mark_lengths(dict(inputs))
     options = {
         "strict": config.strict,
         "prefer_deferred_runtime_asserts_over_guards": config.prefer_deferred_runtime_asserts_over_guards,
     }
-    with apply_patches("dynamo"), apply_patches(backend), settings(model, flags), tracing_patches(model):
+    with (
+        apply_patches("dynamo"),
+        apply_patches(backend),
+        patch_model_config(model, flags),
+        tracing_patches(model),
+        live_patches(model),
+        weights_in_float32(model) as originals,
+    ):
         flat = export_flat(model, _run, inputs, _shapes(inputs, config), name=dotted, is_input=is_input, **options)
+        give_back(flat.program, originals)
     for each in ("dynamo", backend):
         apply_fx_node_fixes(each, flat.program.graph_module)
         apply_fx_program_fixes(each, flat.program)
-    return LiveProgram(flat.program, dict(inputs), flat.output_names)
+    return LiveProgram(flat.program, dict(inputs), flat.output_names, notes)
 
 
 def _run(model: torch.nn.Module, forward: Callable, inputs: dict[str, Any]) -> Any:
@@ -123,11 +155,11 @@ def evaluated(model: torch.nn.Module) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def settings(model: torch.nn.Module, flags: Mapping[str, Any]) -> Iterator[None]:
+def patch_model_config(model: torch.nn.Module, output_flags: Mapping[str, Any]) -> Iterator[None]:
     """Output flags on the model's configuration, where it has them, for a with block."""
     config = getattr(model, "config", None)
     with contextlib.ExitStack() as stack:
-        for name, value in flags.items():
+        for name, value in output_flags.items():
             if value is None or not hasattr(config, name):
                 continue
             try:
@@ -138,4 +170,22 @@ def settings(model: torch.nn.Module, flags: Mapping[str, Any]) -> Iterator[None]
                     code="invalid-input",
                     hint='attentions are returned by one implementation only: call model.set_attn_implementation("eager") first',
                 ) from error
+        yield
+
+
+@contextlib.contextmanager
+def register_additional_serialization_functions(patch_transformers: bool = False) -> Iterator[None]:
+    """pytree knows all caches of transformers, so that ``torch.export`` takes and returns them; also after the with block."""
+    register_cache_pytrees()
+    yield
+
+
+@contextlib.contextmanager
+def torch_export_patches(patch_transformers: bool = False) -> Iterator[None]:
+    """For a with block around ``torch.export`` or ``torch.onnx.export``: caches as above, and with `patch_transformers` all
+    patches of code that cannot be traced. Exporters here do so by themselves."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(register_additional_serialization_functions())
+        for backend in ("dynamo", "capture") if patch_transformers else ():
+            stack.enter_context(apply_patches(backend))
         yield

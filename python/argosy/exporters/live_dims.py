@@ -72,13 +72,23 @@ def _named_dims(inputs: Mapping[str, Any], dynamic_shapes: Any) -> Iterator[tupl
 
 def specs_by_path(inputs: Mapping[str, Any], dynamic_shapes: Any) -> dict[str, Any]:
     """What ``dynamic_shapes``, as torch.export takes it, says of each tensor."""
-    if isinstance(dynamic_shapes, (list, tuple)):
-        dynamic_shapes = dict(zip(inputs, dynamic_shapes, strict=False))
     found: dict[str, Any] = {}
-    for name, spec in (dynamic_shapes or {}).items():
-        if name in inputs and spec is not None:
+    for name, spec in shapes_by_argument(inputs, dynamic_shapes).items():
+        if spec is not None:
             found.update(_specs(name, inputs[name], spec))
     return found
+
+
+def shapes_by_argument(inputs: Mapping[str, Any], dynamic_shapes: Any) -> dict[str, Any]:
+    """What ``dynamic_shapes`` says of each of ``inputs``. Arguments that came by ``**kwargs`` may be nested under its name; what
+    is no input, like a flag, has no shape."""
+    if isinstance(dynamic_shapes, (list, tuple)):
+        dynamic_shapes = dict(zip(inputs, dynamic_shapes, strict=False))
+    given = dict(dynamic_shapes or {})
+    for name, spec in (dynamic_shapes or {}).items():
+        if name not in inputs and isinstance(spec, Mapping):
+            given.update(spec)
+    return {name: given.get(name) for name in inputs}
 
 
 def _specs(path: str, value: Any, spec: Any) -> Iterator[tuple[str, Any]]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from ..check.onnx_worker import OnnxRunner, open_session
 from ..errors import ExportError
 from .configs import OnnxConfig
+from .float32 import widened
 from .tensors import get_leaf_tensors
 
 if TYPE_CHECKING:
@@ -112,13 +114,41 @@ class ONNXProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...]:
         """Runs the model in ONNX Runtime on the arguments that the module takes; returns its tensors in order."""
-        given = dict(zip(self._arguments(), args, strict=False))
-        tensors = get_leaf_tensors({**given, **kwargs})
+        tensors = self._given(args, kwargs)
         if self._runner is None:
             self.initialize_inference_session()
         assert self._runner is not None
         self._check(tensors)
         return tuple(self._runner(tensors).values())
+
+    def call_reference(self, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...]:
+        """Runs the model as a call does, in the reference implementation of the ``onnx`` package, which is slow."""
+        from onnx.reference import ReferenceEvaluator
+
+        tensors = self._given(args, kwargs)
+        self._check(tensors)
+        arrays = ReferenceEvaluator(self.model_proto).run(None, {name: tensor.numpy() for name, tensor in tensors.items()})
+        return tuple(torch.from_numpy(np.asarray(array)) for array in arrays)
+
+    def compute_values(
+        self, value_names: Sequence[str], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> tuple[torch.Tensor, ...]:
+        """What values inside the model are in a call, by their names in `model_proto`."""
+        import onnx
+
+        model = self.model_proto
+        known = {name for node in model.graph.node for name in node.output}
+        if unknown := [name for name in value_names if name not in known]:
+            raise ExportError(f"the model has no value {', '.join(unknown)}", code="invalid-input",
+                              hint="names are those of the outputs of nodes in model_proto.graph")  # fmt: skip
+        del model.graph.output[:]
+        model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in value_names)
+        tensors = self._given(args, kwargs or {})
+        self._check(tensors)
+        return tuple(OnnxRunner(open_session(model.SerializeToString()))(tensors).values())
+
+    def _given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        return widened(get_leaf_tensors({**dict(zip(self._arguments(), args, strict=False)), **kwargs}))
 
     def _arguments(self) -> list[str]:
         """The arguments of the module that have tensors, in order."""

@@ -52,8 +52,8 @@ def register_containers(*values: Any) -> None:
             _pytree.tree_unflatten(*_pytree.tree_flatten(value))  # finds the classes inside
 
 
-def register_cache_classes(model: torch.nn.Module) -> None:
-    """Registers all cache classes: a model may return one that was not among its inputs."""
+def register_cache_pytrees() -> None:
+    """Registers all cache classes of transformers."""
     from transformers import cache_utils
 
     waiting = [cache_utils.Cache]
@@ -61,6 +61,11 @@ def register_cache_classes(model: torch.nn.Module) -> None:
         kind = waiting.pop()
         register_class(kind)
         waiting += kind.__subclasses__()
+
+
+def register_cache_pytrees_for_model(model: torch.nn.Module) -> None:
+    """Registers all cache classes: a model may return one that was not among its inputs."""
+    register_cache_pytrees()
     # Some models have a cache class of their own, beside transformers' base class.
     for name, value in vars(sys.modules[type(model).__module__]).items():
         if isinstance(value, type) and name.endswith("Cache") and not issubclass(value, torch.nn.Module):

@@ -6,18 +6,23 @@ from typing import Any
 
 import torch
 
-from ..capture.structures import flatten
+from ..capture.structures import Path, flatten
 from ..observer.calls import is_setting
 
 
-def get_leaf_tensors(value: Any) -> dict[str, torch.Tensor]:
+def dotted(path: Path) -> str:
+    """A tensor by the attributes that lead to it; a tensor by itself is ``output``."""
+    return ".".join(path) or "output"
+
+
+def get_leaf_tensors(obj: Any) -> dict[str, torch.Tensor]:
     """All tensors in a nest of containers, dataclasses, model outputs and caches, by dotted path.
 
     A tensor by itself is called ``output``. Private attributes, like the size of a window that a cache keeps as a tensor, are left
     out.
     """
-    leaves, _ = flatten(value)
-    return {".".join(path) or "output": tensor for path, tensor in leaves if not is_setting(path)}
+    leaves, _ = flatten(obj)
+    return {dotted(path): tensor for path, tensor in leaves if not is_setting(path)}
 
 
 def cast_tensors(value: Any, dtype: torch.dtype | None, device: torch.device | None) -> Any:

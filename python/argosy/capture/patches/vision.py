@@ -36,6 +36,13 @@ def merge_patches() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def live_patches(model: torch.nn.Module) -> Iterator[None]:
+    """What a trace of a whole model that sees or hears needs changed, or of any part of it: calls are the caller's own."""
+    with packed_attention(model), scatter_by_rows(), without_checks(), deepstack_by_rows(model), masks_by_broadcasting():
+        yield
+
+
 # ---- packed sequences --------------------------------------------------------------------------------------------------
 
 
@@ -113,7 +120,8 @@ def segmented_attention(module: torch.nn.Module, query: torch.Tensor, key: torch
     mask = attention_mask
     if cu_seq_lens_q is not None:
         places = torch.arange(query.shape[2], device=query.device)
-        segments = (places[:, None] >= cu_seq_lens_q[None, 1:]).sum(-1)
+        # With the first boundary, which all tokens are behind: a single sequence is no special case then.
+        segments = (places[:, None] >= cu_seq_lens_q[None, :]).sum(-1)
         mask = (segments[:, None] == segments[None, :])[None, None]
     output = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scaling)
     return output.transpose(1, 2).contiguous(), None
