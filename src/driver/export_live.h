@@ -23,8 +23,8 @@ struct LiveTensor {
   std::string identity;              // equal for tensors of equal bytes, which are written once
 };
 
-/// Gives weights of a program the bytes of those tensors that are called as they are. Floating-point ones are converted to
-/// the dtype that the graph has them in.
+/// Gives weights of a program the bytes of those tensors that are called as they are. Floating-point ones are converted
+/// to the dtype that the graph has them in.
 Status attach_live(Program& program, std::span<const LiveTensor> tensors);
 
 /// A live model's graph as an ONNX model.

@@ -331,10 +331,19 @@ def twin(model_type: str, **changes: Any) -> torch.nn.Module:
 def test_caches_with_windows(model_type: str) -> None:
     model = twin(model_type, sliding_window=32)
     programs = OnnxExporter().export_for_generation(model, prompt(), OnnxConfig(dynamic=True))
-    for length in (4, 7):  # the sample's, and another one
+    for length in (4, 40):  # the sample's, and one beyond the window
         for name, (module, inputs) in decompose_for_generation(model, prompt(3, length)).items():
             assert_right(programs[name], module, dict(inputs))
-    assert "the model is right where past_key_values_layers_0_keys_dim_2 <= 29" in programs["decode"].notes
+
+
+def test_a_cache_with_windows_of_the_callers_own() -> None:
+    model = twin("mistral", sliding_window=32)
+    with torch.no_grad():
+        cache = model(**prompt()).past_key_values
+    step = {"input_ids": torch.tensor([[3], [5]]), "attention_mask": torch.ones(2, 5, dtype=torch.long), "past_key_values": cache}
+    program = OnnxExporter().export(model, step, OnnxConfig(dynamic=True))
+    assert_right(program, model, step)
+    assert any("past_key_values_layers_0_keys_dim_2" in note and "<=" in note for note in program.notes), program.notes
 
 
 def test_states_that_are_changed_in_place_and_returned() -> None:
@@ -392,3 +401,42 @@ def test_a_model_in_training_mode_is_told_so() -> None:
 def test_a_model_that_generates_nothing_is_told_so() -> None:
     with pytest.raises(ExportError, match="Small generates nothing"):
         OnnxExporter().export_for_generation(Small(), small_inputs())
+
+
+# ---- what a sample says of axes ----
+
+
+def test_a_sample_of_one_row_lets_the_batch_vary() -> None:
+    model = llama()
+    programs = OnnxExporter().export_for_generation(model, prompt(1, 5), OnnxConfig(dynamic=True))
+    for name, (module, inputs) in decompose_for_generation(model, prompt(3, 7)).items():
+        assert_right(programs[name], module, dict(inputs))
+
+
+def test_an_observer_stands_for_inputs() -> None:
+    from argosy import DynamoConfig, DynamoExporter, InputObserver
+
+    model = llama()
+    observer = InputObserver()
+    for inputs in (prompt(), prompt(3, 7)):
+        with observer(model):
+            model.generate(**inputs, max_new_tokens=3, do_sample=False)
+    shapes = observer.infer_dynamic_shapes()  # has use_cache, which is no input of a graph
+    for config in (DynamoConfig(dynamic=True), DynamoConfig(dynamic_shapes=shapes)):
+        given = observer if config.dynamic else observer.infer_arguments()
+        assert all(row["ok"] for row in observer.check_discrepancies(DynamoExporter().export(model, given, config)))
+    program = OnnxExporter().export(model, observer, OnnxConfig(dynamic=True))
+    for call in observer.calls[1:3]:
+        assert_right(program, model, {name: value for name, value in call.arguments.items() if name != "logits_to_keep"})
+
+
+def test_values_inside_a_model() -> None:
+    model = llama()
+    program = OnnxExporter().export(model, prompt())
+    logits = program(**prompt())[0]
+    node = next(node for node in program.model_proto.graph.node if program.output_names[0] in node.output)
+    inside, again = program.compute_values([node.input[0], program.output_names[0]], kwargs=prompt())
+    assert torch.equal(again, logits) and inside.numel() == logits.numel()
+    torch.testing.assert_close(program.call_reference(**prompt())[0], logits, rtol=0, atol=1e-4)
+    with pytest.raises(ExportError, match="no value nothing"):
+        program.compute_values(["nothing"], kwargs=prompt())

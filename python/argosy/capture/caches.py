@@ -11,8 +11,9 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 
-def full_length_cache(model: torch.nn.Module) -> Any | None:
-    """An empty cache for ``model`` whose sliding layers keep every token, or None where the model must make its own.
+def full_length_cache(model: torch.nn.Module, *, only_windows: bool = False) -> Any | None:
+    """An empty cache for ``model`` whose sliding layers keep every token, or None where the model must make its own, and with
+    ``only_windows`` where no layer slides.
 
     A sliding layer counts its tokens in a Python int, which a trace would freeze; the window itself is in the mask, so a
     layer that forgets nothing computes the same.
@@ -25,6 +26,8 @@ def full_length_cache(model: torch.nn.Module) -> Any | None:
     if _has_own_cache(model) or "config" not in inspect.signature(DynamicCache.__init__).parameters:
         return None
     cache = DynamicCache(config=config.get_text_config(decoder=True))
+    if only_windows and not any(getattr(layer, "is_sliding", False) for layer in cache.layers):
+        return None
     cache.layers = [_without_window(layer, DynamicLayer) for layer in cache.layers]
     if config.is_encoder_decoder:
         return EncoderDecoderCache(cache, DynamicCache())

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ..capture.caches import full_length_cache
 from ..capture.keeping import unchanged
 from ..errors import ExportError
 from ..observer import InputObserver
@@ -87,7 +88,7 @@ def _observe_generate(
         for name, part in parts.items():
             stack.enter_context(observers[name](part, store_n_calls=1))
         try:
-            model.generate(**copy_value(dict(inputs)), generation_config=settings)
+            model.generate(**copy_value(dict(inputs)), **_without_windows(model, inputs, settings), generation_config=settings)
         except Exception as error:
             raise ExportError(
                 f"{type(model).__name__}.generate failed: {error}",
@@ -103,6 +104,15 @@ def _observe_generate(
     stages = [_without_hints(call.arguments) for call in observer.calls]
     stages[0] = _with_media(model, stages[0], inputs)
     return stages, _called(parts, observers)
+
+
+def _without_windows(model: torch.nn.Module, inputs: Mapping[str, Any], settings: Any) -> dict[str, Any]:
+    """A cache whose layers keep every token, for a model whose own would forget those before a window: such a cache counts its
+    tokens in a number, which a graph would have as it was in the sample. The window is in the mask, too."""
+    if "past_key_values" in inputs or getattr(settings, "cache_implementation", None) is not None or not hasattr(model, "config"):
+        return {}
+    cache = full_length_cache(model, only_windows=True)
+    return {} if cache is None else {"past_key_values": cache}
 
 
 def _with_media(model: torch.nn.Module, prefill: dict[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:

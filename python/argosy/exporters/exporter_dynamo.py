@@ -16,6 +16,7 @@ from ..capture.swap import replaced
 from ..observer.calls import copy_value
 from ..observer.shapes import map_tensors
 from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches
+from .attempts import free_axes, freest, pictures
 from .base import HfExporter
 from .configs import DynamoConfig
 from .experts import traceable_experts
@@ -56,8 +57,21 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
     register_cache_pytrees_for_model(model)
     register_containers(dict(inputs))
     shapes = None if config.dynamic_shapes is None else shapes_by_argument(inputs, config.dynamic_shapes)
-    if shapes is None and config.dynamic:
-        shapes = get_auto_dynamic_shapes(inputs)
+
+    def trace(fixed: bool = False) -> torch.export.ExportedProgram:
+        given = shapes
+        if shapes is None and config.dynamic:
+            sides = {name: free_axes(inputs[name], is_fixed=True) for name in pictures(inputs) if fixed}
+            given = {**get_auto_dynamic_shapes(inputs), **sides}
+        return torch.export.export(
+            model,
+            (),
+            kwargs=dict(inputs),
+            dynamic_shapes=given,
+            strict=config.strict,
+            prefer_deferred_runtime_asserts_over_guards=config.prefer_deferred_runtime_asserts_over_guards,
+        )
+
     with (
         torch.no_grad(),
         apply_patches("dynamo"),
@@ -68,14 +82,7 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
         unchanged(model),
         without_fake_cache(),
     ):
-        program = torch.export.export(
-            model,
-            (),
-            kwargs=dict(inputs),
-            dynamic_shapes=shapes,
-            strict=config.strict,
-            prefer_deferred_runtime_asserts_over_guards=config.prefer_deferred_runtime_asserts_over_guards,
-        )
+        program = freest(model, inputs, trace)[0] if shapes is None and config.dynamic and not config.strict else trace()
     apply_fx_node_fixes("dynamo", program.graph_module)
     apply_fx_program_fixes("dynamo", program)
     return program
@@ -83,7 +90,7 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
 
 def get_auto_dynamic_shapes(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Dynamic shapes that let every axis of every tensor vary, as far as the model's code allows."""
-    return map_tensors(dict(inputs), lambda tensor: dict.fromkeys(range(tensor.dim()), torch.export.Dim.AUTO))
+    return map_tensors(dict(inputs), free_axes)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.export import Dim, ExportedProgram
 
-from ..capture.flat import export_flat
+from ..capture.flat import FlatProgram, export_flat
 from ..capture.keeping import unchanged
 from ..capture.patches import tracing_patches
 from ..capture.patches.vision import live_patches
@@ -21,6 +21,7 @@ from ..errors import ExportError
 from ..observer.calls import copy_value, is_setting
 from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches, patched
 from ..observer import InputObserver
+from .attempts import free_axes, freest, pictures
 from .configs import Config, DynamoConfig
 from .float32 import NARROW, give_back, weights_in_float32
 from .live_dims import specs_by_path
@@ -83,7 +84,16 @@ def trace_live(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config:
         live_patches(model),
         weights_in_float32(model) as originals,
     ):
-        flat = export_flat(model, _run, inputs, _shapes(inputs, config), name=dotted, is_input=is_input, **options)
+
+        def trace(fixed: bool = False) -> FlatProgram:
+            shapes = _shapes(inputs, config, pictures(inputs) if fixed else [])
+            return export_flat(model, _run, inputs, shapes, name=dotted, is_input=is_input, **options)
+
+        if config.dynamic and config.dynamic_shapes is None and not config.strict:
+            flat, more = freest(model, inputs, trace)
+            notes += more
+        else:
+            flat = trace()
         give_back(flat.program, originals)
     for each in ("dynamo", backend):
         apply_fx_node_fixes(each, flat.program.graph_module)
@@ -130,13 +140,13 @@ def _layers(value: Any) -> Iterator[Any]:
         yield from _layers([part for part in vars(value).values() if isinstance(part, (list, tuple)) or hasattr(part, "layers")])
 
 
-def _shapes(inputs: Mapping[str, Any], config: DynamoConfig) -> dict[str, Any]:
-    """The axes that vary, by graph input."""
+def _shapes(inputs: Mapping[str, Any], config: DynamoConfig, fixed: list[str]) -> dict[str, Any]:
+    """The axes that vary, by graph input; the sides of those pictures that are ``fixed`` do not."""
     leaves, _ = flatten(dict(inputs))
     given = specs_by_path(inputs, config.dynamic_shapes)
     every = config.dynamic and config.dynamic_shapes is None
     return {
-        identifier(dotted(path)): dict.fromkeys(range(tensor.dim()), Dim.AUTO) if every else given.get(dotted(path))
+        identifier(dotted(path)): free_axes(tensor, is_fixed=dotted(path) in fixed) if every else given.get(dotted(path))
         for path, tensor in leaves
         if is_input(path)
     }

@@ -1,0 +1,96 @@
+"""A trace with as many axes free as the model's code allows: what fails is tried again with less."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import torch
+
+from ..capture.multimodal_geometry import is_geometry
+from ..capture.patches.sizes import ShortFormulas, sizes_as_symbols
+from ..capture.patches.vision import WholePieces
+from ..capture.structures import flatten
+from ..capture.swap import replaced
+
+logger = logging.getLogger(__name__)
+Traced = TypeVar("Traced")
+#: Axes of pictures, and of stacks of them, before their height and width.
+_BEFORE_SIDES = 2
+
+
+def freest(model: torch.nn.Module, inputs: Mapping[str, Any], trace: Callable[[bool], Traced]) -> tuple[Traced, list[str]]:
+    """What ``trace`` gives, which lets all axes vary, or all but those of pictures (``trace(True)``); and notes on what is fixed."""
+    plain, symbols = contextlib.nullcontext, functools.partial(_symbols, model)
+    ways = [symbols, plain] if pictures(inputs) else [plain, symbols]
+    if any(tensor.shape[:1] == (1,) for _, tensor in flatten(dict(inputs))[0]):
+        ways.insert(0, functools.partial(_single_sizes, ways[0]))
+    if any(map(is_geometry, inputs)):
+        ways.insert(0, functools.partial(_whole_pieces, model, ways[0]))
+    reason: Exception | None = None
+    for way in ways:
+        try:
+            with way(), _under(model, ShortFormulas):
+                return trace(False), []
+        except Exception as failed:  # noqa: BLE001 - code that refuses symbols does so in ways of its own
+            logger.debug("traced again: %s", failed)
+            reason = failed if way is plain else reason
+    assert reason is not None
+    if not pictures(inputs):
+        raise reason
+    try:
+        return trace(True), [f"height and width of {', '.join(pictures(inputs))} are those of the sample: the model's code takes no others"]
+    except Exception:
+        raise reason from None
+
+
+def pictures(inputs: Mapping[str, Any]) -> list[str]:
+    """Inputs that have a height and a width."""
+    return [name for name, value in inputs.items()
+            if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dim() > _BEFORE_SIDES + 1]  # fmt: skip
+
+
+def free_axes(tensor: torch.Tensor, *, is_fixed: bool = False) -> dict[int, Any]:
+    """The axes of an input that vary; of a picture that ``is_fixed`` all but its sides. An axis of size 1 is one for which code
+    has a way of its own (a single new token), unless it is the first one."""
+    count = tensor.dim() - 2 if is_fixed else tensor.dim()
+    return {axis: torch.export.Dim.AUTO for axis in range(count) if axis == 0 or tensor.shape[axis] != 1}
+
+
+@contextlib.contextmanager
+def _symbols(model: torch.nn.Module) -> Iterator[None]:
+    with sizes_as_symbols(model):
+        yield
+
+
+@contextlib.contextmanager
+def _single_sizes(way: Callable[[], contextlib.AbstractContextManager]) -> Iterator[None]:
+    """A batch of 1 in the sample is no special case. Code that makes one of it is traced as it is then."""
+    import torch.fx.experimental._config
+
+    with torch.fx.experimental._config.patch(backed_size_oblivious=True), way():
+        yield
+
+
+@contextlib.contextmanager
+def _whole_pieces(model: torch.nn.Module, way: Callable[[], contextlib.AbstractContextManager]) -> Iterator[None]:
+    """Features are not split by picture: a graph takes any number of these."""
+    with way(), _under(model, WholePieces):
+        yield
+
+
+@contextlib.contextmanager
+def _under(model: torch.nn.Module, mode: Callable[[], contextlib.AbstractContextManager]) -> Iterator[None]:
+    """The model's forward runs under a mode of torch."""
+    original = model.forward
+
+    @functools.wraps(original)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        with mode():
+            return original(*args, **kwargs)
+
+    with replaced(model, "forward", forward):
+        yield
