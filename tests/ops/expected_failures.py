@@ -14,8 +14,6 @@ EXPECTED_FAILURES: dict[str, str] = {
     "shape-as_strided.default(f32[4x6],(2 3),(6 2),1)": "no translation of aten.as_strided.default yet; no popular family has it",
     "shape-cartesian_prod.default((f32[b] f32[s]))": "no translation of aten.cartesian_prod.default yet; no popular family has it",
     "shape-block_diag.default((f32[2x3] f32[3x2]))": "no translation of aten.block_diag.default yet; no popular family has it",
-    "indexing-scatter_reduce.two(f32[5x6],1,i64[5x3],f32[5x3],mean,include_self=False)": "no op of ONNX averages what it scatters",
-    "indexing-scatter_reduce.two(f32[5x6],1,i64[5x3],f32[5x3],amax,include_self=False)": "ONNX counts what was there before",
     "indexing-_unique2.default": "no translation of aten._unique2.default yet; no popular family has it",
     "indexing-unique_consecutive.default": "no translation of aten.unique_consecutive.default yet; no popular family has it",
     "nn-bilinear.default(f32[bx3],f32[bx4],f32[5x3x4],f32[5])": "no translation of aten.bilinear.default yet; no popular family has it",

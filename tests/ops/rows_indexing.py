@@ -75,6 +75,8 @@ for reduce in ("sum", "prod", "amax", "amin"):
     op("aten.scatter_reduce.two", f32("b", 6), 1, i64("b", 3, v=below(6)), f32("b", 3), reduce)
 op("aten.scatter_reduce.two", f32(5, 6), 1, i64(5, 3, v=below(6)), f32(5, 3), "mean", include_self=False)
 op("aten.scatter_reduce.two", f32(5, 6), 1, i64(5, 3, v=below(6)), f32(5, 3), "amax", include_self=False)
+op("aten.scatter_reduce.two", f32(5, 6), 1, i64(5, 3, v=below(6)), f32(5, 3), "amin", include_self=False)
+op("aten.scatter_reduce.two", f32("b", 6), 1, i64("b", 3, v=below(6)), f32("b", 3), "mean")
 op("aten.index_add.default", f32(6, 4), 0, i64("b", v=below(6)), f32("b", 4))
 op("aten.index_add.default", f32("b", 6), 1, i64(3, v=below(6)), f32("b", 3))
 op("aten.index_add.default", f32(6, 4), 0, i64("b", v=below(6)), f32("b", 4), alpha=2)

@@ -19,6 +19,7 @@ from ..capture.twin import Sizes, sample_inputs
 from ..check.compare import difference
 from ..check.executorch_worker import open_method, open_program
 from ..check.onnx_worker import open_session
+from ..errors import ExportError
 from ..observer.calls import copy_value
 from ..patching import patched
 from .model_state import ModelState
@@ -83,7 +84,7 @@ def run(twin: torch.nn.Module, report: Report, package: str, kind: str, where: t
 
 
 def parts_of(twin: torch.nn.Module, sizes: Sizes, utils: Any, whole: bool) -> Parts:
-    """``whole``: also the model itself, where it is taken apart."""
+    """``whole``: also the model itself, where it is taken apart and sees and hears nothing."""
     inputs = sample_inputs(twin, sizes)
     model: Parts = {"model": (twin, inputs)}
     if not getattr(twin, "can_generate", lambda: False)():
@@ -91,9 +92,10 @@ def parts_of(twin: torch.nn.Module, sizes: Sizes, utils: Any, whole: bool) -> Pa
     try:
         parts = utils.decompose_for_generation(twin, copy_value(inputs))
         if utils.is_multimodal(twin):
+            whole = False  # such a model is exported in parts
             # generate() runs the encoders before forward, where the peer does not see them.
             parts = {**utils.decompose_multimodal(twin, copy_value(inputs)), **parts}
-    except (RuntimeError, ValueError, TypeError, AttributeError):
+    except (ExportError, RuntimeError, ValueError, TypeError, AttributeError):
         return model  # What cannot be split may still be exported as a whole.
     return {**model, **parts} if whole else parts
 

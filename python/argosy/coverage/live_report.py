@@ -64,7 +64,7 @@ def render(kind: str, document: dict[str, Any]) -> str:
         "",
         f"Each family stands for its default configuration, shrunk to a twin with random weights in memory. `argosy.{exporter}`"
         " with `dynamic=True` exported the model as `export` does, and the parts of a generative one as `export_for_generation`"
-        " does. A part is *right* if its program gives what the eager model gives, up to 1e-4 of the output's scale, at the shape"
+        " does; one that sees or hears and generates in parts only. A part is *right* if its program gives what the eager model gives, up to 1e-4 of the output's scale, at the shape"
         " of the sample inputs, at another one, and with one short row. *Changed*: what of the model was not as before after these"
         " exports, after one that failed in the model's code, and after one that was interrupted there.",
         "",

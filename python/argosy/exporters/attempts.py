@@ -10,9 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from ..capture.multimodal_geometry import is_geometry
 from ..capture.patches.sizes import ShortFormulas, sizes_as_symbols
-from ..capture.patches.vision import WholePieces
 from ..capture.structures import flatten
 from ..capture.swap import replaced
 
@@ -28,12 +26,10 @@ def freest(model: torch.nn.Module, inputs: Mapping[str, Any], trace: Callable[[b
     ways = [symbols, plain] if pictures(inputs) else [plain, symbols]
     if any(tensor.shape[:1] == (1,) for _, tensor in flatten(dict(inputs))[0]):
         ways.insert(0, functools.partial(_single_sizes, ways[0]))
-    if any(map(is_geometry, inputs)):
-        ways.insert(0, functools.partial(_whole_pieces, model, ways[0]))
     reason: Exception | None = None
     for way in ways:
         try:
-            with way(), _under(model, ShortFormulas):
+            with way(), _short_formulas(model):
                 return trace(False), []
         except Exception as failed:  # noqa: BLE001 - code that refuses symbols does so in ways of its own
             logger.debug("traced again: %s", failed)
@@ -76,20 +72,12 @@ def _single_sizes(way: Callable[[], contextlib.AbstractContextManager]) -> Itera
 
 
 @contextlib.contextmanager
-def _whole_pieces(model: torch.nn.Module, way: Callable[[], contextlib.AbstractContextManager]) -> Iterator[None]:
-    """Features are not split by picture: a graph takes any number of these."""
-    with way(), _under(model, WholePieces):
-        yield
-
-
-@contextlib.contextmanager
-def _under(model: torch.nn.Module, mode: Callable[[], contextlib.AbstractContextManager]) -> Iterator[None]:
-    """The model's forward runs under a mode of torch."""
+def _short_formulas(model: torch.nn.Module) -> Iterator[None]:
     original = model.forward
 
     @functools.wraps(original)
     def forward(*args: Any, **kwargs: Any) -> Any:
-        with mode():
+        with ShortFormulas():
             return original(*args, **kwargs)
 
     with replaced(model, "forward", forward):

@@ -142,46 +142,6 @@ class NothingLeftOut(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-class WholePieces(TorchFunctionMode):
-    """What is split by sizes that are values, and joined again, stays whole.
-
-    Reason: models split features by picture, only to join them before the merge. A trace would have to know how many pictures
-    there are. Any other use of the values or of the pieces is a ``TypeError``: then a trace has to do without this.
-    """
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if function is torch.Tensor.tolist and args[0].dim() == 1 and isinstance(args[0].shape[0], torch.SymInt):
-            return _Values()
-        if function in (torch.split, torch.Tensor.split):
-            sizes = args[1] if len(args) > 1 else kwargs.get("split_size_or_sections", kwargs.get("split_size"))
-            if isinstance(sizes, _Values):
-                return _Pieces(args[0], args[2] if len(args) > 2 else kwargs.get("dim", 0))
-        if function is torch.cat and isinstance(args[0], _Pieces):
-            if (args[1] if len(args) > 1 else kwargs.get("dim", 0)) != args[0].dim:
-                raise TypeError("pieces are joined along another axis")
-            return args[0].whole
-        return function(*args, **kwargs)
-
-
-class _Values:
-    """Sizes of pieces that nobody looks at."""
-
-
-class _Pieces(tuple):
-    """Pieces of a tensor that nobody looks at, one by one."""
-
-    def __new__(cls, whole: torch.Tensor, dim: int) -> _Pieces:
-        pieces = super().__new__(cls)
-        pieces.whole, pieces.dim = whole, dim
-        return pieces
-
-    def __iter__(self):
-        raise TypeError("pieces of unknown number")
-
-    __getitem__ = __len__ = __iter__
-
-
 # ---- the merge ---------------------------------------------------------------------------------------------------------
 
 

@@ -9,12 +9,19 @@ namespace {
 /// `steps` numbers from start to end.
 bool decompose_linspace(Formula& f) {
   const TensorType result = f.match.result();
+  if (kind_of(result.dtype) != DTypeKind::kFloat) return false;
   std::optional<double> start = f.number("start"), end = f.number("end");
   std::optional<int64_t> steps = f.match.integer("steps");
-  if (!start || !end || !steps || *steps < 1 || kind_of(result.dtype) != DTypeKind::kFloat) return false;
-  double step = *steps > 1 ? (*end - *start) / static_cast<double>(*steps - 1) : 0;
-  ValueId counts = f.arange(f.integer(*steps), result.dtype, {});
-  return f.replace(f.add(f.mul(counts, step), *start));
+  ValueId counts = f.node(
+      aten::kArange, {{"start", int64_t{0}}, {"end", f.match["steps"]}, {"step", int64_t{1}}, {"dtype", result.dtype}},
+      result.dtype, result.shape);
+  if (start && end && steps) {
+    double step = *steps > 1 ? (*end - *start) / static_cast<double>(*steps - 1) : 0;
+    return f.replace(f.add(f.mul(counts, step), *start));
+  }
+  ValueId from = f.scalar(f.match["start"], result.dtype), to = f.scalar(f.match["end"], result.dtype);
+  ValueId gaps = f.clamp(f.add(f.scalar(f.match["steps"], result.dtype), -1.0), 1.0, {});
+  return f.replace(f.add(f.mul(counts, f.div(f.sub(to, from), gaps)), from));
 }
 
 /// Numbers of the shape of a tensor, or of a range.

@@ -37,22 +37,31 @@ bool decompose_index_fill(Formula& f) {
   return dim && put_rows(f, *dim, f.scalar(f.match["value"], f.match.result().dtype), false);
 }
 
-/// Only sums have a kernel.
+/// Only sums have a kernel; a mean is a sum over how many there are of it.
 bool decompose_scatter_reduce(Formula& f) {
   const auto* how = f.match["reduce"].get_if<std::string>();
-  if (how == nullptr || (*how != "sum" && *how != "add")) return false;
-  ValueId self = f["self"], index = f["index"];
+  if (how == nullptr || (*how != "sum" && *how != "add" && *how != "mean")) return false;
+  ValueId index = f["index"];
   const TensorType result = f.match.result();
-  ValueId source = f.match.has("src") ? f["src"] : f.full(f.shape(index), f.match["value"], result.dtype, {index});
-  if (f.match.has("include_self") && !f.flag("include_self")) {
-    constexpr std::string_view kScatterValue =
-        "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
-    self = f.node(kScatterValue, {{"self", self}, {"dim", f.match["dim"]}, {"index", index}, {"value", int64_t{0}}},
+  if (*how == "mean" && kind_of(result.dtype) != DTypeKind::kFloat) return false;
+  bool leaves_out_self = f.match.has("include_self") && !f.flag("include_self");
+  auto sum = [&](ValueId self, ValueId source) {
+    if (leaves_out_self) {
+      constexpr std::string_view kScatterValue =
+          "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
+      self = f.node(kScatterValue, {{"self", self}, {"dim", f.match["dim"]}, {"index", index}, {"value", int64_t{0}}},
+                    result.dtype, result.shape);
+    }
+    return f.node(schemas::kScatterAdd, {{"self", self}, {"dim", f.match["dim"]}, {"index", index}, {"src", source}},
                   result.dtype, result.shape);
-  }
-  return f.replace(f.node(schemas::kScatterAdd,
-                          {{"self", self}, {"dim", f.match["dim"]}, {"index", index}, {"src", source}}, result.dtype,
-                          result.shape));
+  };
+  ValueId self = f["self"];
+  ValueId source = f.match.has("src") ? f["src"] : f.full(f.shape(index), f.match["value"], result.dtype, {index});
+  ValueId total = sum(self, source);
+  if (*how != "mean") return f.replace(total);
+  ValueId counts =
+      sum(f.full(result.shape, 1.0, result.dtype, {self}), f.full(f.shape(index), 1.0, result.dtype, {index}));
+  return f.replace(f.div(total, counts));
 }
 
 /// How often each number from 0 on occurs, or what it weighs in all.

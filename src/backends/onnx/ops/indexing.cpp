@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "backends/onnx/translations.h"
@@ -192,6 +193,7 @@ std::string reduction_of(const Emitter& e, const Translation& row) {
   if (name == "prod" || name == "multiply") return "mul";
   if (name == "amax") return "max";
   if (name == "amin") return "min";
+  if (name == "mean") return "mean";
   e.decline("reduction " + name);
 }
 
@@ -206,13 +208,31 @@ void emit_scatter(const Emitter& e, const Translation& row) {
   std::string reduction = reduction_of(e, row);
   Ref self = e.tensor("self");
   int64_t axis = e.dim("dim", e.rank("self"));
-  if (e.has("include_self") && !e.flag("include_self") && reduction != "none") {
-    // What is written to does not count: neutral there first.
-    double neutral = reduction == "add" ? 0 : 1;
-    if (reduction == "max" || reduction == "min") e.decline("include_self=False of a " + reduction);
-    self = e.node("ScatterElements", {self, index, e.expand(e.like(self, neutral), {}, places)}, {{"axis", axis}});
+  bool has_mean = reduction == "mean", is_extreme = reduction == "max" || reduction == "min";
+  bool leaves_out_self = e.has("include_self") && !e.flag("include_self") && reduction != "none";
+  if ((has_mean || (leaves_out_self && is_extreme)) && kind_of(dtype) != DTypeKind::kFloat) {
+    e.decline("a " + reduction + " of integers");
   }
-  e.yield(e.node("ScatterElements", {self, index, updates}, {{"axis", axis}, {"reduction", reduction}}));
+  auto scatter = [&](Ref into, Ref values, std::string_view how) {
+    return e.node("ScatterElements", {into, index, values}, {{"axis", axis}, {"reduction", std::string(how)}});
+  };
+  auto everywhere = [&](double number) { return e.expand(e.like(self, number), {}, places); };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (has_mean) {
+    // A sum, over how many there are of it; what nothing is written to stays.
+    Ref counts = e.expand(e.like(self, 1), {}, e.shape("self"));
+    if (leaves_out_self) {
+      self = scatter(self, everywhere(0), "none");
+      counts = scatter(counts, everywhere(0), "none");
+    }
+    return e.yield(e.div(scatter(self, updates, "add"), scatter(counts, everywhere(1), "add")));
+  }
+  if (leaves_out_self) {
+    // What is written to does not count: neutral there first.
+    double neutral = reduction == "add" ? 0 : reduction == "mul" ? 1 : reduction == "max" ? -kInfinity : kInfinity;
+    self = scatter(self, everywhere(neutral), "none");
+  }
+  e.yield(scatter(self, updates, reduction));
 }
 
 /// One dim first, the others behind, in order.
