@@ -276,3 +276,21 @@ def test_inputs_of_components_can_be_used_again() -> None:
         model(**view)
     assert inputs["past_key_values"].get_seq_length() == inputs.get("past_key_values").get_seq_length() == 4
     assert list(inputs.values())[0] is inputs["input_ids"]
+
+
+@pytest.mark.parametrize(("kind", "model_type"), [("onnx", "qwen2_5_vl"), ("executorch", "qwen2_vl")])
+def test_encoders_of_packed_media(kind: str, model_type: str, tmp_path: Path) -> None:
+    """At the sample's sizes, with other pictures and other numbers of them."""
+    sys.path.append(str(Path(__file__).parents[1] / "ops"))
+    from core import find_core
+
+    find_core()
+    from argosy.coverage.live import OURS, run
+    from argosy.coverage.worker import Report, make_twin
+
+    report = Report(tmp_path / "report.json")
+    twin, _ = make_twin(model_type, report)
+    run(twin, report, OURS, kind)
+    assert report.values["status"] == "ok", report.values
+    assert report.values["components"]["image_encoder"]["calls"] == {"traced": True, "other": True, "edge": True}
+    assert report.values["changed"] == []

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from ..capture.multimodal_geometry import is_geometry
 from ..capture.patches.sizes import ShortFormulas, sizes_as_symbols
 from ..capture.structures import flatten
 from ..capture.swap import replaced
@@ -49,11 +50,18 @@ def pictures(inputs: Mapping[str, Any]) -> list[str]:
             if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dim() > _BEFORE_SIDES + 1]  # fmt: skip
 
 
-def free_axes(tensor: torch.Tensor, *, is_fixed: bool = False) -> dict[int, Any]:
-    """The axes of an input that vary; of a picture that ``is_fixed`` all but its sides. An axis of size 1 is one for which code
-    has a way of its own (a single new token), unless it is the first one."""
-    count = tensor.dim() - 2 if is_fixed else tensor.dim()
-    return {axis: torch.export.Dim.AUTO for axis in range(count) if axis == 0 or tensor.shape[axis] != 1}
+def free_axes(inputs: Mapping[str, Any], fixed: bool = False) -> Callable[[torch.Tensor], dict[int, Any]]:
+    """Which axes of a tensor in ``inputs`` vary: all that may. With ``fixed`` the sides of pictures do not; the width of patches in a
+    row never does. An axis of size 1 is one for which code has a way of its own (a single new token), unless it is the first."""
+    sides = {id(inputs[name]): 2 for name in pictures(inputs) if fixed}
+    if any(map(is_geometry, inputs)):
+        sides |= {id(value): 1 for value in inputs.values() if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dim() == 2}
+
+    def axes(tensor: torch.Tensor) -> dict[int, Any]:
+        count = tensor.dim() - sides.get(id(tensor), 0)
+        return {axis: torch.export.Dim.AUTO for axis in range(count) if axis == 0 or tensor.shape[axis] != 1}
+
+    return axes
 
 
 @contextlib.contextmanager

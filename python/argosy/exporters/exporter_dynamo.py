@@ -16,7 +16,7 @@ from ..capture.swap import replaced
 from ..observer.calls import copy_value
 from ..observer.shapes import map_tensors
 from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches
-from .attempts import free_axes, freest, pictures
+from .attempts import free_axes, freest
 from .base import HfExporter
 from .configs import DynamoConfig
 from .experts import traceable_experts
@@ -59,15 +59,12 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
     shapes = None if config.dynamic_shapes is None else shapes_by_argument(inputs, config.dynamic_shapes)
 
     def trace(fixed: bool = False) -> torch.export.ExportedProgram:
-        given = shapes
-        if shapes is None and config.dynamic:
-            sides = {name: free_axes(inputs[name], is_fixed=True) for name in pictures(inputs) if fixed}
-            given = {**get_auto_dynamic_shapes(inputs), **sides}
+        is_automatic = shapes is None and config.dynamic
         return torch.export.export(
             model,
             (),
             kwargs=dict(inputs),
-            dynamic_shapes=given,
+            dynamic_shapes=get_auto_dynamic_shapes(inputs, fixed) if is_automatic else shapes,
             strict=config.strict,
             prefer_deferred_runtime_asserts_over_guards=config.prefer_deferred_runtime_asserts_over_guards,
         )
@@ -88,9 +85,10 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
     return program
 
 
-def get_auto_dynamic_shapes(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Dynamic shapes that let every axis of every tensor vary, as far as the model's code allows."""
-    return map_tensors(dict(inputs), free_axes)
+def get_auto_dynamic_shapes(inputs: Mapping[str, Any], fixed: bool = False) -> dict[str, Any]:
+    """Dynamic shapes that let every axis of every tensor vary, as far as the model's code allows; with `fixed` all but the
+    height and width of pictures."""
+    return map_tensors(dict(inputs), free_axes(inputs, fixed))
 
 
 @contextmanager

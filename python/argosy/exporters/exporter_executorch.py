@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ..capture.multimodal_geometry import is_geometry
 from ..capture.trace import drop_assertions, drop_unused_weights
 from ..capture.writer import GraphEntry, Manifest, write_capture
 from ..errors import ExportError
@@ -36,7 +37,7 @@ _OTHERS = {
     "vulkan": "ExecuTorch's Vulkan partitioner",
     "openvino": "Intel's OpenVINO",
 }
-#: A dim without a bound of its own may be that large: the first axis of inputs, and any other one. Memory is reserved for it.
+#: A dim without a bound of its own may be that large: a batch, and any other one. Memory is reserved for it.
 _LARGEST_BATCH, _LARGEST_SIZE = 4, 256
 
 
@@ -121,10 +122,13 @@ def largest_sizes(
     """The bound of each dim that varies: that of its ``Dim``, of ``config.max_sizes``, or a usual one. The second are those that
     nobody asked for."""
     largest: dict[str, int] = {}
+    # Of patches in a row the first axis is no batch; nor are rows of features that go with a batch of texts.
+    packed, batch = any(map(is_geometry, tensors)), dims.get(next(iter(tensors), ""), {}).get(0)
     for name, axes in dims.items():
         for axis, dim in axes.items():
             size = tensors[name].shape[axis]
-            usual = max(_LARGEST_BATCH, size) if axis == 0 else max(_LARGEST_SIZE, 2 * size)
+            is_batch = axis == 0 and not packed and (dim == batch or tensors[name].dim() > 2)
+            usual = max(_LARGEST_BATCH, size) if is_batch else max(_LARGEST_SIZE, 2 * size)
             high = ranges[dim][1]
             largest.setdefault(dim, usual if high is None else high)
     for dim, size in (config.max_sizes or {}).items():

@@ -21,7 +21,7 @@ from ..errors import ExportError
 from ..observer.calls import copy_value, is_setting
 from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches, patched
 from ..observer import InputObserver
-from .attempts import free_axes, freest, pictures
+from .attempts import free_axes, freest
 from .configs import Config, DynamoConfig
 from .float32 import NARROW, give_back, weights_in_float32
 from .live_dims import specs_by_path
@@ -86,7 +86,7 @@ def trace_live(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config:
     ):
 
         def trace(fixed: bool = False) -> FlatProgram:
-            shapes = _shapes(inputs, config, pictures(inputs) if fixed else [])
+            shapes = _shapes(inputs, config, fixed)
             return export_flat(model, _run, inputs, shapes, name=dotted, is_input=is_input, **options)
 
         if config.dynamic and config.dynamic_shapes is None and not config.strict:
@@ -140,13 +140,14 @@ def _layers(value: Any) -> Iterator[Any]:
         yield from _layers([part for part in vars(value).values() if isinstance(part, (list, tuple)) or hasattr(part, "layers")])
 
 
-def _shapes(inputs: Mapping[str, Any], config: DynamoConfig, fixed: list[str]) -> dict[str, Any]:
-    """The axes that vary, by graph input; the sides of those pictures that are ``fixed`` do not."""
+def _shapes(inputs: Mapping[str, Any], config: DynamoConfig, fixed: bool) -> dict[str, Any]:
+    """The axes that vary, by graph input; the sides of pictures do not if they are ``fixed``."""
     leaves, _ = flatten(dict(inputs))
     given = specs_by_path(inputs, config.dynamic_shapes)
+    axes = free_axes(inputs, fixed)
     every = config.dynamic and config.dynamic_shapes is None
     return {
-        identifier(dotted(path)): free_axes(tensor, is_fixed=dotted(path) in fixed) if every else given.get(dotted(path))
+        identifier(dotted(path)): axes(tensor) if every else given.get(dotted(path))
         for path, tensor in leaves
         if is_input(path)
     }
