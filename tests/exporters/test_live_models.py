@@ -23,7 +23,9 @@ from argosy.exporters import (
     decompose_for_generation,
     get_leaf_tensors,
     prepare_for_export,
+    register_additional_serialization_functions,
     register_patch,
+    torch_export_patches,
 )
 from argosy.observer.calls import copy_value
 from argosy.patching import _PATCHES
@@ -294,3 +296,35 @@ def test_encoders_of_packed_media(kind: str, model_type: str, tmp_path: Path) ->
     assert report.values["status"] == "ok", report.values
     assert report.values["components"]["image_encoder"]["calls"] == {"traced": True, "other": True, "edge": True}
     assert report.values["changed"] == []
+
+
+def test_an_observer_and_torch_s_own_exporter(tmp_path: Path) -> None:
+    """As published for the observer, with a twin in place of the model: one call of generate, then torch.onnx.export."""
+    pytest.importorskip("onnxscript", reason="torch.onnx.export needs it")
+    model = llama()
+    observer = argosy.InputObserver()
+    with register_additional_serialization_functions(patch_transformers=True), observer:
+        ids = prompt(1, 6)["input_ids"]
+        model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), max_length=10, do_sample=True, temperature=1.0, top_k=50, top_p=0.95)
+    filename = str(tmp_path / "model.onnx")
+    with torch_export_patches(patch_transformers=True):
+        torch.onnx.export(
+            model,
+            (),
+            filename,
+            kwargs=observer.infer_arguments(),
+            dynamic_shapes=observer.infer_dynamic_shapes(set_batch_dimension_for=True),
+        )
+    rows = observer.check_discrepancies(filename, progress_bar=True)
+    assert len(rows) == 3 and all(row["ok"] for row in rows), rows
+
+
+def test_flags_that_say_nothing_are_no_arguments() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor, **kwargs: Any) -> torch.Tensor:
+            return x + 1
+
+    model, observer = Model(), argosy.InputObserver()
+    with observer(model):
+        model(torch.ones(2), return_dict=True, output_attentions=False, output_hidden_states=True)
+    assert list(observer.infer_arguments()) == ["x", "output_hidden_states"]

@@ -9,8 +9,9 @@ import torch
 
 from ..capture.dims import Dims
 from ..capture.guards import Guard, kept_guards, within_guards
-from ..capture.structures import identifier
+from ..capture.structures import flatten, identifier
 from ..errors import ExportError
+from ..observer.calls import is_setting
 from .tensors import get_leaf_tensors
 
 Range = tuple[int | None, int | None]
@@ -104,6 +105,9 @@ def _specs(path: str, value: Any, spec: Any) -> Iterator[tuple[str, Any]]:
                 yield from _specs(f"{path}.{i}", part, each)
     else:  # a cache: shapes are those of its tensors in order
         leaves, specs = list(get_leaf_tensors({path: value})), list(_leaf_specs(spec))
+        everything = [each for each, _ in flatten(value)[0]]
+        if len(specs) == len(everything):  # also those that merely describe a layer
+            specs = [each for each, place in zip(specs, everything, strict=True) if not is_setting((path, *place))]
         if len(leaves) != len(specs):
             raise ExportError(
                 f"dynamic_shapes has {len(specs)} shapes for {path}, which has {len(leaves)} tensors",

@@ -31,6 +31,10 @@ class Call:
         return {name: tuple(tensor.shape) for name, tensor in self.leaves.items()}
 
 
+#: Flags of transformers' models and what they are where nobody sets them.
+_USUAL = {"return_dict": True, "output_attentions": False, "output_hidden_states": False}
+
+
 def record(method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
     """A call of `method`, before it is made. Nothing in it is shared with the caller's objects."""
     args, kwargs = copy_value((args, dict(kwargs)))
@@ -57,9 +61,10 @@ def name_arguments(method: Callable[..., Any], args: tuple[Any, ...], kwargs: Ma
             named.update(value)
         else:
             named[name] = value
-    # Models of transformers return such outputs anyway, and a constant that is no parameter only gets in the way.
-    if named.get("return_dict") is True and "return_dict" not in bound.signature.parameters:
-        del named["return_dict"]
+    # What models of transformers do anyway; and a constant that is no parameter only gets in the way.
+    for flag, usual in _USUAL.items():
+        if named.get(flag) is usual and flag not in bound.signature.parameters:
+            del named[flag]
     return {name: value for name, value in named.items() if value is not None}
 
 
