@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -142,18 +142,15 @@ def _call_torch(program: Any, inputs: dict[str, Any], utils: Any) -> dict[str, t
 
 
 def _call_ours(program: Any, inputs: dict[str, Any], utils: Any) -> dict[str, torch.Tensor]:
-    return dict(zip(_outputs(program.output_names), program(**inputs), strict=True))
+    return program.outputs_by_name(inputs)
 
 
 def _call_peer_onnx(program: Any, inputs: dict[str, Any], utils: Any) -> dict[str, torch.Tensor]:
     if getattr(program, "_inference_session", None) is None:
         program.initialize_inference_session(open_session)
-    return dict(zip(_outputs(each.name for each in program.model.graph.outputs), program(**inputs), strict=True))
-
-
-def _outputs(names: Iterable[str]) -> list[str]:
-    """Names that inputs have too begin with "output."."""
-    return [name.removeprefix("output.") for name in names]
+    # Names that inputs have too begin with "output.".
+    names = [each.name.removeprefix("output.") for each in program.model.graph.outputs]
+    return dict(zip(names, program(**inputs), strict=True))
 
 
 def _call_peer_executorch(program: Any, inputs: dict[str, Any], utils: Any) -> list[torch.Tensor]:

@@ -104,6 +104,8 @@ class DynamoConfig(ExportConfigMixin):
     """Which axes vary, as torch.export takes it; goes before `dynamic`."""
     prefer_deferred_runtime_asserts_over_guards: bool = False
     """Conditions on sizes become checks in the graph instead of errors of the trace."""
+    check: bool = False
+    """Run what comes out beside the model, on the sample inputs and, where the batch varies, with one more row."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,6 +115,7 @@ class DynamoConfig(ExportConfigMixin):
             strict=(bool,),
             dynamic_shapes=(dict, tuple, list, type(None)),
             prefer_deferred_runtime_asserts_over_guards=(bool,),
+            check=(bool,),
         )
 
 

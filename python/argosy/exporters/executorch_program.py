@@ -131,6 +131,9 @@ class ExecutorchProgram:
             raise ExportError(f"the program does not run: {error}", code="engine-failed",
                               hint="sizes beyond the bounds that memory is reserved for need an export with larger ones") from error  # fmt: skip
 
+    def outputs_by_name(self, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        return dict(zip(self.output_names, self(**inputs), strict=True))
+
     def _arguments(self) -> list[str]:
         """The arguments of the module that have tensors, in order."""
         return list(dict.fromkeys(name.split(".")[0] for name in self.input_names))

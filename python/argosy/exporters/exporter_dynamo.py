@@ -24,6 +24,8 @@ from .live import observed, patch_model_config
 from .live_dims import shapes_by_argument
 from .prepare import prepare_for_export
 from .pytrees import register_cache_pytrees_for_model, register_containers
+from .sanity import check_program
+from .tensors import get_leaf_tensors
 
 
 class DynamoExporter(HfExporter):
@@ -47,7 +49,11 @@ class DynamoExporter(HfExporter):
         config: DynamoConfig | Mapping[str, Any] | None = None,
     ) -> torch.export.ExportedProgram:
         """The program of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""
-        return _trace(model, *observed(sample_inputs, DynamoConfig.accept(config)))
+        sample_inputs, config = observed(sample_inputs, DynamoConfig.accept(config))
+        program = _trace(model, sample_inputs, config)
+        if config.check:
+            check_program(model, sample_inputs, program, lambda inputs: get_leaf_tensors(program.module()(**inputs)))
+        return program
 
 
 def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: DynamoConfig) -> torch.export.ExportedProgram:

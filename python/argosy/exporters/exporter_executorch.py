@@ -20,6 +20,7 @@ from .exporter_dynamo import DynamoExporter
 from .exporter_onnx import dropped_assertions, input_paths, live_tensors
 from .live import LiveProgram, evaluated, observed, trace_live
 from .live_dims import dims_and_guards, guard_notes
+from .sanity import check_program
 from .tensors import get_leaf_tensors
 
 logger = logging.getLogger(__name__)
@@ -65,7 +66,10 @@ class ExecutorchExporter(DynamoExporter):
         check_backend(config.backend)
         live = trace_live(model, sample_inputs, config, "executorch")
         with evaluated(model):
-            return lower_program(live, config)
+            program = lower_program(live, config)
+        if config.check:
+            check_program(model, sample_inputs, live.program, program.outputs_by_name)
+        return program
 
 
 def check_backend(name: str) -> None:

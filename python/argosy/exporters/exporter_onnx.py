@@ -19,6 +19,7 @@ from .exporter_dynamo import DynamoExporter
 from .live import LiveProgram, evaluated, observed, trace_live
 from .live_dims import dims_and_guards, guard_notes
 from .onnx_program import ONNXProgram
+from .sanity import check_program
 from .tensors import get_leaf_tensors
 
 logger = logging.getLogger(__name__)
@@ -51,6 +52,9 @@ class OnnxExporter(DynamoExporter):
         live = trace_live(model, sample_inputs, config, "onnx")
         with evaluated(model):
             program = lower_program(live, config)
+        check_model(program)
+        if config.check:
+            check_program(model, sample_inputs, live.program, program.outputs_by_name)
         if config.output_path is not None:
             program.save(config.output_path)
         return program
@@ -68,6 +72,18 @@ def check_opset(wanted: int | None) -> int:
             f"opset_version is {wanted}", code="invalid-input", hint=f"models are written for opsets {low} to {high}"
         )
     return wanted
+
+
+def check_model(program: ONNXProgram) -> None:
+    """Raises if the graph is no valid ONNX, where the ``onnx`` package is there to tell. Weights are not looked at."""
+    try:
+        import onnx
+    except ImportError:
+        return
+    try:
+        onnx.checker.check_model(program.without_weights())
+    except onnx.checker.ValidationError as error:
+        raise ExportError(f"the model is no valid ONNX: {error}", code="internal", hint="please report it with the model's configuration") from error
 
 
 def lower_program(live: LiveProgram, config: OnnxConfig) -> ONNXProgram:

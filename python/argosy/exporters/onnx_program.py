@@ -121,6 +121,14 @@ class ONNXProgram:
         self._check(tensors)
         return tuple(self._runner(tensors).values())
 
+    def without_weights(self) -> bytes:
+        """The model with its weights as inputs, as ``export_params=False`` writes it."""
+        return self._core.to_bytes(store_weights=False)
+
+    def outputs_by_name(self, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """What a call gives, by the names that the module's outputs have there."""
+        return {name.removeprefix("output."): value for name, value in zip(self.output_names, self(**inputs), strict=True)}
+
     def call_reference(self, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...]:
         """Runs the model as a call does, in the reference implementation of the ``onnx`` package, which is slow."""
         from onnx.reference import ReferenceEvaluator
