@@ -62,22 +62,25 @@ def run(twin: torch.nn.Module, report: Report, package: str, kind: str, where: t
     if package == OURS and kind != "executorch":  # traced as for ONNX
         report.step("interrupt an export")
         report.update(changed=changed_by_failures(exporter, config, *next(iter(parts.values()))))
-    state = ModelState(twin)
+    changed = report.values.get("changed", [])
     for name, (module, inputs) in parts.items():
         report.step(f"export {name}")
+        state = ModelState(twin)
         try:
             program = exporter.export(module, copy_value(dict(inputs)), config)
         except BaseException as error:  # noqa: BLE001 - torch has errors that are no Exception
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
             results[name] = {"status": "failed", "reason": first_line(error)}
+            changed += state.differences()
         else:
+            changed += state.differences()
             report.step(f"check {name}")
             same = {label: found[label][name] for label in where if found[label].get(name, (0, {}))[1].keys() == inputs.keys()}
             results[name] = _outcome({label: _check(kind, package, program, utils, *part) for label, part in same.items()})
         report.update(components=results)
     if package == OURS:
-        report.update(changed=[*report.values.get("changed", ()), *state.differences()])
+        report.update(changed=changed)
     problems = [f"{name}: {part['reason']}" for name, part in results.items() if part["status"] != "ok"]
     states = {part["status"] for part in results.values()}
     report.finish("failed" if "failed" in states else "wrong" if "wrong" in states else "ok", "; ".join(problems)[:600])

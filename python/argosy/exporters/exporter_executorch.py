@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..capture.multimodal_geometry import is_geometry
 from ..capture.trace import drop_assertions, drop_unused_weights
 from ..capture.writer import GraphEntry, Manifest, write_capture
 from ..errors import ExportError
+from .attempts import pictures
 from .configs import ExecutorchConfig
 from .executorch_program import ExecutorchProgram
 from .exporter_dynamo import DynamoExporter
@@ -38,7 +39,8 @@ _OTHERS = {
     "vulkan": "ExecuTorch's Vulkan partitioner",
     "openvino": "Intel's OpenVINO",
 }
-#: A dim without a bound of its own may be that large: a batch, and any other one. Memory is reserved for it.
+#: A dim without a bound of its own may be twice as large as in the sample, a batch four times, and that large: a batch, and any
+#: other one but those of pictures. Memory is reserved for it.
 _LARGEST_BATCH, _LARGEST_SIZE = 4, 256
 
 
@@ -99,7 +101,8 @@ def lower_program(live: LiveProgram, config: ExecutorchConfig) -> ExecutorchProg
     notes += guard_notes(guards)
     dims, ranges = placed.names, placed.ranges
     samples = {name: get_leaf_tensors(dict(inputs))[path] for name, path in paths.items()}
-    largest, assumed = largest_sizes(dims, ranges, samples, config)
+    sides = [name for name, path in paths.items() if path in pictures(inputs)]
+    largest, assumed = largest_sizes(dims, ranges, samples, config, sides)
     notes += [f"memory is reserved for {dim} of up to {size}; max_sizes asks for more" for dim, size in assumed.items()]
     ranges = {name: (low, largest.get(name, high)) for name, (low, high) in ranges.items()}
     entry = GraphEntry("model", exported, dims, ranges, output_names=output_names, input_paths=paths, guards=guards)
@@ -122,17 +125,20 @@ def largest_sizes(
     ranges: Mapping[str, tuple[int | None, int | None]],
     tensors: Mapping[str, torch.Tensor],
     config: ExecutorchConfig,
+    pictures: Collection[str] = (),
 ) -> tuple[dict[str, int], dict[str, int]]:
     """The bound of each dim that varies: that of its ``Dim``, of ``config.max_sizes``, or a usual one. The second are those that
     nobody asked for."""
     largest: dict[str, int] = {}
     # Of patches in a row the first axis is no batch; nor are rows of features that go with a batch of texts.
     packed, batch = any(map(is_geometry, tensors)), dims.get(next(iter(tensors), ""), {}).get(0)
-    for name, axes in dims.items():
-        for axis, dim in axes.items():
+    for name in sorted(dims, key=lambda name: name not in pictures):
+        for axis, dim in dims[name].items():
             size = tensors[name].shape[axis]
             is_batch = axis == 0 and not packed and (dim == batch or tensors[name].dim() > 2)
-            usual = max(_LARGEST_BATCH, size) if is_batch else max(_LARGEST_SIZE, 2 * size)
+            # What is computed of a picture may grow with the fourth power of its sides.
+            is_side = name in pictures and axis > 0
+            usual = max(_LARGEST_BATCH, 4 * size) if is_batch else max(0 if is_side else _LARGEST_SIZE, 2 * size)
             high = ranges[dim][1]
             largest.setdefault(dim, usual if high is None else high)
     for dim, size in (config.max_sizes or {}).items():
