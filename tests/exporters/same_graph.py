@@ -1,7 +1,7 @@
 """Whether a live model and the command give the same ONNX graph, family by family: nodes, attributes and weights, but for names.
 
     python tests/exporters/same_graph.py llama,bert,vit --program build/release/apps/cli/argosy
-    python tests/exporters/same_graph.py --all --jobs 2
+    python tests/exporters/same_graph.py --jobs 2          # all popular families
 """
 
 from __future__ import annotations
@@ -102,7 +102,6 @@ def main() -> int:
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("families", nargs="?", default="")
-    parser.add_argument("--all", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--program", default=str(REPOSITORY / "build/release/apps/cli/argosy"))
     options = parser.parse_args()

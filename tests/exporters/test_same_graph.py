@@ -1,0 +1,32 @@
+"""A live model and the command give the same graph. The sweep over families is ``same_graph.py``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "ops"))
+from core import REPOSITORY  # noqa: E402
+from same_graph import compare, first_difference, outline  # noqa: E402
+
+PROGRAM = os.environ.get("ARGOSY_BIN", str(REPOSITORY / "build/release/apps/cli/argosy"))
+
+
+def test_an_encoder() -> None:
+    pytest.importorskip("onnx", reason="models are read with it")
+    assert compare("bert", PROGRAM) == {"model": ""}
+
+
+def test_what_differs_is_told() -> None:
+    onnx = pytest.importorskip("onnx", reason="models are made with it")
+
+    def model(op: str) -> object:
+        value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2])
+        result = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2])
+        return onnx.helper.make_model(onnx.helper.make_graph([onnx.helper.make_node(op, ["x"], ["y"])], "g", [value], [result]))
+
+    assert first_difference(outline(model("Relu")), outline(model("Relu"))) == ""
+    assert first_difference(outline(model("Relu")), outline(model("Neg"))).startswith("node 0 of 1 and 1: Relu")
