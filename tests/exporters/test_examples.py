@@ -94,3 +94,14 @@ def test_onnx_multimodal_generation(hub: HubServer, tmp_path: Path) -> None:
     names = ["image_encoder", "language_model", "lm_head", "decode"]
     assert results["components"] == dict.fromkeys(names, "ONNXProgram")
     assert max(results["differences"].values()) < 1e-4
+
+
+def test_executorch_examples(hub: HubServer, tmp_path: Path) -> None:
+    pytest.importorskip("executorch", reason="it runs the programs")
+    pytest.importorskip("PIL", reason="the processor reads pictures with it")
+    results = run_examples(hub, tmp_path, "quick_start", "dynamic_shapes", "multimodal", script="executorch_examples.py")
+    assert results["quick_start"]["program"] == "ExecutorchProgram" and results["quick_start"]["difference"] < 1e-4
+    assert results["dynamic_shapes"]["dims"] == {"input_ids": ["batch", "seq"], "attention_mask": ["batch", "seq"]}
+    names = ["image_encoder", "language_model", "lm_head", "decode"]
+    assert results["multimodal"]["components"] == dict.fromkeys(names, "ExecutorchProgram")
+    assert max(results["multimodal"]["differences"].values()) < 1e-4
