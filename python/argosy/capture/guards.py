@@ -88,6 +88,13 @@ def padded_lengths(program: ExportedProgram, dims: Dims) -> list[str]:
     return sorted({text for text in found if text})
 
 
+def sizes_made_numbers(program: ExportedProgram) -> int:
+    """How many sizes of inputs the model's own code fixed."""
+    environment = _environment(program)
+    parts = [(part, guard.sloc.framework_loc) for guard in environment.guards for part in sympy.And.make_args(guard.expr)] if environment else []
+    return sum(isinstance(part, sympy.Eq) and any(side.is_Integer for side in part.args) and _is_models(frame) for part, frame in parts)
+
+
 def within_guards(dims: Dims, guards: list[Guard]) -> Dims:
     """``dims`` with ranges that the guards allow; a bound of a sum bounds its parts too."""
     ranges = dict(dims.ranges)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from ..capture.guards import sizes_made_numbers
 from ..capture.multimodal_geometry import is_geometry
 from ..capture.patches.sizes import ShortFormulas, sizes_as_symbols
 from ..capture.structures import flatten
@@ -31,7 +32,8 @@ def freest(model: torch.nn.Module, inputs: Mapping[str, Any], trace: Callable[[b
     for way in ways:
         try:
             with way(), _short_formulas(model):
-                return trace(False), []
+                traced = trace(False)
+            return traced if way is symbols else _without_numbers(traced, symbols, trace), []
         except Exception as failed:  # noqa: BLE001 - code that refuses symbols does so in ways of its own
             logger.debug("traced again: %s", failed)
             reason = failed if way is plain else reason
@@ -42,6 +44,20 @@ def freest(model: torch.nn.Module, inputs: Mapping[str, Any], trace: Callable[[b
         return trace(True), [f"height and width of {', '.join(pictures(inputs))} are those of the sample: the model's code takes no others"]
     except Exception:
         raise reason from None
+
+
+def _without_numbers(traced: Traced, symbols: Callable[[], contextlib.AbstractContextManager], trace: Callable[[bool], Traced]) -> Traced:
+    """Where the model's code made numbers of sizes: a trace with symbols in their place, if one can be had that fixes fewer."""
+    count = sizes_made_numbers(getattr(traced, "program", traced))
+    if not count:
+        return traced
+    try:
+        with symbols():
+            again = trace(False)
+    except Exception as failed:  # noqa: BLE001 - code that refuses symbols does so in ways of its own
+        logger.debug("keeps the numbers of its trace: %s", failed)
+        return traced
+    return again if sizes_made_numbers(getattr(again, "program", again)) < count else traced
 
 
 def pictures(inputs: Mapping[str, Any]) -> list[str]:
