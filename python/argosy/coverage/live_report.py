@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ..exporters.decompose import PROJECTOR_NAMES
 from .component_report import peer_right, share
 from .families import KINDS, Family
 from .report import Results, reasons, table
@@ -49,8 +50,9 @@ def all_right(outcome: dict[str, Any]) -> bool:
 
 
 def behind(row: dict[str, Any]) -> list[str]:
-    """Parts that the peer has right and we do not."""
+    """Parts that the peer has right and we do not. A projector that is the only one has one name with us."""
     ours = peer_right(row["ours"])
+    ours |= {name: ours["multi_modal_projector"] for name in PROJECTOR_NAMES if "multi_modal_projector" in ours and name not in ours}
     return [name for name, right in peer_right(row["peer"]).items() if right and not ours.get(name, False)]
 
 

@@ -11,6 +11,7 @@ import torch
 
 from ..capture.flat import without_fake_cache
 from ..capture.keeping import unchanged
+from ..capture.patches import tracing_patches
 from ..capture.patches.vision import live_patches
 from ..capture.swap import replaced
 from ..observer.calls import copy_value
@@ -78,6 +79,7 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
     with (
         torch.no_grad(),
         apply_patches("dynamo"),
+        tracing_patches(model, experts=None),
         patch_model_config(model, flags),
         patch_forward_signature(model, inputs),
         traceable_experts(model),
@@ -86,6 +88,8 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
         without_fake_cache(),
     ):
         program = freest(model, inputs, trace)[0] if shapes is None and config.dynamic and not config.strict else trace()
+    # Code that pads to whole chunks is traced padding, and is right where nothing is to be padded, too.
+    program._guards_code = [guard for guard in program._guards_code if "%" not in guard]
     apply_fx_node_fixes("dynamo", program.graph_module)
     apply_fx_program_fixes("dynamo", program)
     return program

@@ -16,14 +16,16 @@ from .rotary import rotary_by_length
 
 
 @contextlib.contextmanager
-def tracing_patches(model: torch.nn.Module) -> Iterator[None]:
-    """Everything that a trace of ``model`` needs changed; restored afterwards, also when the trace fails."""
+def tracing_patches(model: torch.nn.Module, experts: str | None = "grouped_mm") -> Iterator[None]:
+    """Everything that a trace of ``model`` needs changed; restored afterwards, also when the trace fails. ``experts``: how these are
+    computed, None as the model says."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(apply_patches("capture"))
         stack.enter_context(rotary_by_length(model))
         stack.enter_context(integer_padding(model))
         stack.enter_context(unchecked_placeholders(model))
-        stack.enter_context(experts_implementation(model, "grouped_mm"))
+        if experts is not None:
+            stack.enter_context(experts_implementation(model, experts))
         yield
 
 
