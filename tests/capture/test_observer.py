@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from argosy import ExportError
-from argosy.exporters.pytrees import register_cache_classes
+from argosy.exporters.pytrees import register_cache_pytrees_for_model
 from argosy.observer import InputObserver
 
 DYNAMIC = torch.export.Dim.DYNAMIC
@@ -36,7 +36,7 @@ def llama() -> torch.nn.Module:
     )
     model = LlamaForCausalLM(config).eval()
     # torch.export takes caches whose classes pytree knows.
-    register_cache_classes(model)
+    register_cache_pytrees_for_model(model)
     return model
 
 

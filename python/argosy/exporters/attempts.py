@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -57,7 +58,10 @@ def _without_numbers(traced: Traced, symbols: Callable[[], contextlib.AbstractCo
     except Exception as failed:  # noqa: BLE001 - code that refuses symbols does so in ways of its own
         logger.debug("keeps the numbers of its trace: %s", failed)
         return traced
-    return again if sizes_made_numbers(getattr(again, "program", again)) < count else traced
+    program = getattr(again, "program", again)
+    # Roots of sizes are numbers that not every engine has.
+    has_roots = any(node.target is operator.pow for node in program.graph.nodes)
+    return again if sizes_made_numbers(program) < count and not has_roots else traced
 
 
 def pictures(inputs: Mapping[str, Any]) -> list[str]:
