@@ -60,6 +60,13 @@ def test_an_upper_bound_becomes_a_range():
     assert within_guards(DIMS, [guard]).ranges["sequence"] == (1, 100)
 
 
+def test_what_holds_for_some_sizes_in_between_is_no_range():
+    """SEW pads where a length does not come out even: its sounds have lengths of one kind and of the other side by side."""
+    (guard,) = guards_of(lambda x, past, mask: x * (2 if (x.shape[1] // 2) * 2 < x.shape[1] else 3))
+    assert guard.dim == ""
+    assert all_hold([guard.condition], {"sequence": 21}) and not all_hold([guard.condition], {"sequence": 20})
+
+
 def test_a_lower_bound_becomes_a_range():
     (guard,) = guards_of(lambda x, past, mask: x * 2 if x.shape[1] >= 10 else x * 3)
     assert (guard.condition, guard.low) == ("sequence >= 10", 10)

@@ -16,7 +16,7 @@ from typing import Any
 import sympy
 import torch
 from torch.export import ExportedProgram
-from torch.utils._sympy.functions import Mod, PythonMod
+from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.printers import PythonPrinter
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
@@ -282,6 +282,9 @@ class _Translator:
             return
         high = None if holds(_MOST) else _last(holds, size, _MOST)
         low = None if holds(least) else _last(holds, size, least)
+        if condition.has(FloorDiv, sympy.Min, sympy.Max) and not all(map(holds, _between(size, low or least, high))):
+            yield self._guard(condition, frame)  # no range: it holds for some sizes and not for those between them
+            return
         if high is not None:
             yield Guard(f"{name} <= {high}", _where(frame), self._code(f"{name} <= {high}"), name, high=high)
         if low is not None and low > 2:
@@ -299,6 +302,13 @@ class _Translator:
         sums = {name: [self.sources.get(part, "") for part in parts] for name, parts in self.dims.sums.items()}
         known = {name: f"({' + '.join(parts)})" for name, parts in sums.items() if all(parts)}
         return with_sources(text, known | self.sources)
+
+
+def _between(size: int, low: int, high: int | None) -> Iterator[int]:
+    """Sizes around a traced one, in small steps and in larger ones."""
+    for step in (1, max(size // 50, 1)):
+        for value in range(max(size - 100 * step, low), min(size + 100 * step, high or _MOST) + 1, step):
+            yield value
 
 
 def _tidied(condition: sympy.Basic) -> sympy.Basic:
