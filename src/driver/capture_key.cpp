@@ -22,8 +22,8 @@ constexpr uint64_t kMaxConfiguration = uint64_t{16} << 20;
 constexpr uint64_t kMaxCode = uint64_t{64} << 20;
 // One more whenever captures that were made before are no longer to be used, though they can be read.
 // 2: states of layers that the twin lacks were of fixed size. 4: tied weights were one. 5: guards were dropped.
-// 7: lengths of sounds were fixed by numbers that code made of them.
-constexpr int64_t kCaptureRevision = 7;
+// 7: lengths of sounds were fixed by numbers that code made of them. 8: ranges had sizes in between that are not right.
+constexpr int64_t kCaptureRevision = 8;
 
 // Where the model came from, and what wrote its configuration down. No model's code looks at them.
 constexpr std::array<std::string_view, 3> kIgnored = {"_name_or_path", "_commit_hash", "transformers_version"};
