@@ -156,3 +156,10 @@ def test_bounds_that_nobody_asked_for_are_noted() -> None:
     assert "memory is reserved for x_dim_1 of up to 256; max_sizes asks for more" in program.notes
     program = ExecutorchExporter().export(Plus(), inputs, ExecutorchConfig(dynamic=True, max_sizes={"x_dim_0": 8, "x_dim_1": 999}))
     assert not any("reserved" in note for note in program.notes)
+
+
+def test_another_size_than_a_fixed_one_is_refused() -> None:
+    program = ExecutorchExporter().export(torch.nn.ReLU(), {"input": torch.ones(2, 3)})
+    assert program(input=torch.ones(2, 3))[0].shape == (2, 3)
+    with pytest.raises(ExportError, match="input has 1 where it takes 2"):
+        program(input=torch.ones(1, 3))

@@ -307,8 +307,7 @@ class _Translator:
 def _between(size: int, low: int, high: int | None) -> Iterator[int]:
     """Sizes around a traced one, in small steps and in larger ones."""
     for step in (1, max(size // 50, 1)):
-        for value in range(max(size - 100 * step, low), min(size + 100 * step, high or _MOST) + 1, step):
-            yield value
+        yield from range(max(size - 100 * step, low), min(size + 100 * step, high or _MOST) + 1, step)
 
 
 def _tidied(condition: sympy.Basic) -> sympy.Basic:

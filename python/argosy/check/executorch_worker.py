@@ -188,8 +188,8 @@ def _runner(
 def check_sizes(
     inputs: Mapping[str, Any], dims: Mapping[str, Sequence[int | str | None]], sums: Mapping[str, Sequence[str]] | None = None
 ) -> None:
-    """Raises ``ValueError`` for inputs that differ in a dim that they share, that have another size than a fixed one, or where
-    one dim is not the sum of others. The runtime looks at inputs one by one, and kernels that cannot go on with two of them may end the process."""
+    """Raises ``ValueError`` for inputs that differ in a dim that they share, or where one dim is not the sum of others.
+    The runtime looks at inputs one by one, and kernels that cannot go on with two of them may end the process."""
     found: dict[str, tuple[int, str]] = {}
     for name, names in dims.items():
         sizes = tuple(getattr(inputs.get(name), "shape", ()))
@@ -198,8 +198,6 @@ def check_sizes(
         if len(sizes) != len(names):
             raise ValueError(f"{name} has {len(sizes)} dims, the program takes {len(names)}")
         for dim, size in zip(names, sizes, strict=True):
-            if isinstance(dim, int) and size != dim:
-                raise ValueError(f"{name} has {size} where the program takes {dim}")
             if not isinstance(dim, str):
                 continue
             first, owner = found.setdefault(dim, (size, name))

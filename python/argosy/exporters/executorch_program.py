@@ -150,6 +150,10 @@ class ExecutorchProgram:
                 hint="give what the model was exported with; prepare_for_export adds what it computes from inputs",
             )
         try:
+            for name, dims in self._dims.items():  # the runtime takes a tensor of any size that fits into memory
+                sizes = given[name].shape
+                if other := [f"{size} where it takes {dim}" for size, dim in zip(sizes, dims, strict=False) if isinstance(dim, int) and size != dim]:
+                    raise ValueError(f"{name} has {', '.join(other)}")
             executorch_worker.check_sizes(given, self._dims)
         except ValueError as error:
             raise ExportError(f"the program cannot be called like that: {error}", code="invalid-input",
