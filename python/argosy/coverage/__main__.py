@@ -27,8 +27,7 @@ from .worker import preload
 
 
 #: Packages of each engine whose versions matter.
-_PACKAGES = {"onnx": ("onnxruntime",), "executorch": ("executorch",), "genai": ("onnxruntime-genai",),
-             "live-onnx": ("onnxruntime",), "live-executorch": ("executorch",)}  # fmt: skip
+_PACKAGES = {"onnx": ("onnxruntime",), "executorch": ("executorch",), "genai": ("onnxruntime-genai",)}
 #: The tools of each command that has a peer to compare with: our own and the peer.
 PEERS = {"capture": ("ours", "peer"), "onnx": ("onnx", "onnx_peer"), "executorch": ("executorch", "executorch_peer"),
          **{f"live-{kind}": (f"live-{kind}", f"{kind}_peer") for kind in KINDS_OF_PROGRAMS}}  # fmt: skip
@@ -81,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
         families = bundle_families(options.engine, options.only)
     else:
         families = read_families(options.families, options.only)
-    names = ("torch", "transformers", *_PACKAGES.get(options.engine if is_bundles else options.command, ()))
+    names = ("torch", "transformers", *_PACKAGES.get(options.engine if is_bundles else options.command.removeprefix("live-"), ()))
     versions = {name: importlib.metadata.version(name) for name in names}
     options.work.mkdir(parents=True, exist_ok=True)
     recipe = getattr(options, "recipe", "")

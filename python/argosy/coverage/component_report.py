@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .families import KINDS, Family
-from .report import Results, reasons, table
+from .families import Family
+from .report import Results, by_kind, reasons, table
 
 
 #: What each engine's report says of the exporter beside it.
@@ -39,7 +39,7 @@ def write_component_report(
         for family in families
     ]  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    document = {"engine": engine, "recipe": recipe, "versions": versions, "summary": summary(rows), "families": rows}
+    document = {"engine": engine, "recipe": recipe, "versions": versions, "summary": by_kind(rows, _count), "families": rows}
     name = f"{engine}-{recipe}" if recipe not in ("", "xnnpack") else engine
     (folder / f"{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (folder / f"{name}.md").write_text(render(document), encoding="utf-8")
@@ -60,11 +60,6 @@ def peer_right(outcome: dict[str, Any], where: str = "") -> dict[str, bool]:
     if where:
         return {name: bool(part.get("calls", {}).get(where)) for name, part in parts.items()}
     return {name: part["status"] == "ok" for name, part in parts.items()}
-
-
-def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    kinds = [kind for kind in (*KINDS, "other") if any(row["kind"] == kind for row in rows)]
-    return [_count(kind, [row for row in rows if row["kind"] == kind]) for kind in kinds] + [_count("total", rows)]
 
 
 def _count(kind: str, rows: list[dict[str, Any]]) -> dict[str, Any]:

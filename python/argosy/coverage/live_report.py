@@ -8,8 +8,8 @@ from typing import Any
 
 from ..exporters.decompose import PROJECTOR_NAMES
 from .component_report import peer_right, share
-from .families import KINDS, Family
-from .report import Results, reasons, table
+from .families import Family
+from .report import Results, by_kind, reasons, table
 
 #: What exporters make of a live model, and the exporter's name.
 KINDS_OF_PROGRAMS = {"dynamo": "DynamoExporter", "onnx": "OnnxExporter", "executorch": "ExecutorchExporter"}
@@ -23,14 +23,9 @@ def write_live_report(kind: str, families: list[Family], results: Results, versi
         for family in families
     ]  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    document = {"exporter": KINDS_OF_PROGRAMS[kind], "versions": versions, "summary": summary(rows), "families": rows}
+    document = {"exporter": KINDS_OF_PROGRAMS[kind], "versions": versions, "summary": by_kind(rows, _count), "families": rows}
     (folder / f"live-{kind}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (folder / f"live-{kind}.md").write_text(render(kind, document), encoding="utf-8")
-
-
-def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    kinds = [kind for kind in (*KINDS, "other") if any(row["kind"] == kind for row in rows)]
-    return [_count(kind, [row for row in rows if row["kind"] == kind]) for kind in kinds] + [_count("total", rows)]
 
 
 def _count(kind: str, rows: list[dict[str, Any]]) -> dict[str, Any]:

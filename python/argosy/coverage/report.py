@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ Results = dict[tuple[str, str], dict[str, Any]]
 def write_report(families: list[Family], results: Results, versions: dict[str, str], folder: Path) -> None:
     rows = [_row(family, results) for family in families]
     folder.mkdir(parents=True, exist_ok=True)
-    document = {"versions": versions, "summary": _summary(rows), "families": rows}
+    document = {"versions": versions, "summary": by_kind(rows, _count), "families": rows}
     (folder / "capture.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (folder / "capture.md").write_text(render(document), encoding="utf-8")
 
@@ -28,9 +28,10 @@ def _row(family: Family, results: Results) -> dict[str, Any]:
     return row
 
 
-def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def by_kind(rows: list[dict[str, Any]], count: Callable[[str, list[dict[str, Any]]], dict[str, Any]]) -> list[dict[str, Any]]:
+    """What ``count`` makes of the rows of each kind, and of all."""
     kinds = [kind for kind in (*KINDS, "other") if any(row["kind"] == kind for row in rows)]
-    return [_count(kind, [row for row in rows if row["kind"] == kind]) for kind in kinds] + [_count("total", rows)]
+    return [count(kind, [row for row in rows if row["kind"] == kind]) for kind in kinds] + [count("total", rows)]
 
 
 def _count(kind: str, rows: list[dict[str, Any]]) -> dict[str, Any]:

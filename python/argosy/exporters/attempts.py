@@ -25,7 +25,7 @@ _BEFORE_SIDES = 2
 
 def freest(model: torch.nn.Module, inputs: Mapping[str, Any], trace: Callable[[bool], Traced]) -> tuple[Traced, list[str]]:
     """What ``trace`` gives, which lets all axes vary, or all but those of pictures (``trace(True)``); and notes on what is fixed."""
-    plain, symbols = contextlib.nullcontext, functools.partial(_symbols, model)
+    plain, symbols = contextlib.nullcontext, functools.partial(sizes_as_symbols, model)
     ways = [symbols, plain] if pictures(inputs) else [plain, symbols]
     if any(tensor.shape[:1] == (1,) for _, tensor in flatten(dict(inputs))[0]):
         ways.insert(0, functools.partial(_single_sizes, ways[0]))
@@ -82,12 +82,6 @@ def free_axes(inputs: Mapping[str, Any], fixed: bool = False) -> Callable[[torch
         return {axis: torch.export.Dim.AUTO for axis in range(count) if axis == 0 or tensor.shape[axis] != 1}
 
     return axes
-
-
-@contextlib.contextmanager
-def _symbols(model: torch.nn.Module) -> Iterator[None]:
-    with sizes_as_symbols(model):
-        yield
 
 
 @contextlib.contextmanager
