@@ -413,6 +413,37 @@ def test_a_sample_of_one_row_lets_the_batch_vary() -> None:
         assert_right(programs[name], module, dict(inputs))
 
 
+def test_lengths_that_go_together_have_one_name() -> None:
+    model = llama()
+    with torch.no_grad():
+        cache = model(**prompt(2, 5)).past_key_values
+    step = {"input_ids": torch.ones(2, 3, dtype=torch.long), "attention_mask": torch.ones(2, 8, dtype=torch.long), "past_key_values": cache}
+    program = OnnxExporter().export(model, step, OnnxConfig(dynamic=True))
+    found = sizes(program.model_proto)
+    past = "past_key_values_layers_0_keys_dim_2"
+    assert found["input_ids"] == ["input_ids_dim_0", "input_ids_dim_1"]
+    assert found["attention_mask"][0] == "input_ids_dim_0"
+    assert sorted(found["attention_mask"][1].split(" + ")) == ["input_ids_dim_1", past]
+    caches = [dims for name, dims in found.items() if name.startswith("past")]
+    assert len(caches) == 4 and all(dims[0] == "input_ids_dim_0" and dims[2] == past for dims in caches)
+    assert not program.notes
+    longer = dict(step, attention_mask=torch.ones(2, 9, dtype=torch.long))
+    found = sizes(OnnxExporter().export(model, longer, OnnxConfig(dynamic=True)).model_proto)
+    assert found["attention_mask"][1] == "attention_mask_dim_1", "a mask that is longer than the text has a length of its own"
+
+
+def test_sides_of_a_square_are_two() -> None:
+    class Sides(torch.nn.Module):
+        def forward(self, pixel_values: torch.Tensor) -> torch.Tensor:
+            height, width = pixel_values.shape[-2:]
+            return pixel_values.mean(-1) if height <= width else pixel_values.mean(-2)
+
+    program = OnnxExporter().export(Sides(), {"pixel_values": torch.rand(2, 3, 8, 8)}, OnnxConfig(dynamic=True))
+    dims = sizes(program.model_proto)["pixel_values"]
+    assert len(set(dims[2:])) == 2
+    assert any("<=" in note for note in program.notes), program.notes
+
+
 def test_an_observer_stands_for_inputs() -> None:
     from argosy import DynamoConfig, DynamoExporter, InputObserver
 

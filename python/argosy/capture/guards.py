@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +93,26 @@ def sizes_made_numbers(program: ExportedProgram) -> int:
     environment = _environment(program)
     parts = [(part, guard.sloc.framework_loc) for guard in environment.guards for part in sympy.And.make_args(guard.expr)] if environment else []
     return sum(isinstance(part, sympy.Eq) and any(side.is_Integer for side in part.args) and _is_models(frame) for part, frame in parts)
+
+
+def equal_sizes(
+    program: ExportedProgram, order: list[sympy.Symbol], more: Iterable[sympy.Expr] = ()
+) -> dict[sympy.Symbol, sympy.Expr]:
+    """Symbols of ``order`` that the trace found equal to others before them, or to sums of others. ``more`` are differences that
+    are known to be none."""
+    environment = _environment(program)
+    parts = [part for guard in environment.guards for part in sympy.And.make_args(guard.expr)] if environment else []
+    zeros = [*more, *(part.lhs - part.rhs for part in parts if isinstance(part, sympy.Eq))]
+    found: dict[sympy.Symbol, sympy.Expr] = {}
+    for zero in zeros:
+        zero = sympy.expand(zero.xreplace(environment.replacements).xreplace(found))
+        # Equal to another one, or a sum: no size is told as a difference.
+        sums = {each: each - zero / zero.coeff(each) for each in reversed(order) if abs(zero.coeff(each)) == 1}
+        is_sum = {each: size.is_Symbol or (size.is_Add and all(part in order for part in size.args)) for each, size in sums.items()}
+        for each in [each for each in sums if is_sum[each]][:1]:
+            size = sympy.expand(sums[each])
+            found = {symbol: sympy.expand(other.xreplace({each: size})) for symbol, other in found.items()} | {each: size}
+    return found
 
 
 def within_guards(dims: Dims, guards: list[Guard]) -> Dims:

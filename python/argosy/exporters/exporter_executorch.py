@@ -102,10 +102,11 @@ def lower_program(live: LiveProgram, config: ExecutorchConfig) -> ExecutorchProg
     dims, ranges = placed.names, placed.ranges
     samples = {name: get_leaf_tensors(dict(inputs))[path] for name, path in paths.items()}
     sides = [name for name, path in paths.items() if path in pictures(inputs)]
-    largest, assumed = largest_sizes(dims, ranges, samples, config, sides)
+    bounded = {name: {axis: dim for axis, dim in axes.items() if dim not in placed.sums} for name, axes in dims.items()}
+    largest, assumed = largest_sizes(bounded, ranges, samples, config, sides)
     notes += [f"memory is reserved for {dim} of up to {size}; max_sizes asks for more" for dim, size in assumed.items()]
     ranges = {name: (low, largest.get(name, high)) for name, (low, high) in ranges.items()}
-    entry = GraphEntry("model", exported, dims, ranges, output_names=output_names, input_paths=paths, guards=guards)
+    entry = GraphEntry("model", exported, dims, ranges, placed.sums, output_names=output_names, input_paths=paths, guards=guards)
     weights, tensors = live_tensors(exported)
     with tempfile.TemporaryDirectory(prefix="argosy-live-") as folder:
         capture = Path(folder) / "model.capture"

@@ -101,7 +101,7 @@ def lower_program(live: LiveProgram, config: OnnxConfig) -> ONNXProgram:
     output_names = [name if name not in input_names else f"output.{name}" for name in live.output_names]
     dims, guards = dims_and_guards(exported, inputs, paths, config.dynamic_shapes)
     notes += guard_notes(guards)
-    entry = GraphEntry("model", exported, dims.names, dims.ranges, output_names=output_names, input_paths=paths, guards=guards)
+    entry = GraphEntry("model", exported, dims.names, dims.ranges, dims.sums, output_names=output_names, input_paths=paths, guards=guards)
     weights, tensors = live_tensors(exported)
     with tempfile.TemporaryDirectory(prefix="argosy-live-") as folder:
         capture = Path(folder) / "model.capture"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import sympy
 import torch
 
-from ..capture.dims import Dims
-from ..capture.guards import Guard, kept_guards, within_guards
+from ..capture.dims import Dims, may_be_empty
+from ..capture.guards import Guard, equal_sizes, kept_guards, within_guards
 from ..capture.structures import flatten, identifier
 from ..errors import ExportError
 from ..observer.calls import is_setting
@@ -21,8 +23,7 @@ def dims_and_guards(
     exported: torch.export.ExportedProgram, inputs: Mapping[str, Any], paths: Mapping[str, str], dynamic_shapes: Any
 ) -> tuple[Dims, list[Guard]]:
     """Names and ranges of the axes that vary, and what else the graph needs of their sizes."""
-    names, ranges = _dims_of(exported, inputs, paths, dynamic_shapes)
-    dims = Dims(names, ranges)
+    dims = _dims_of(exported, inputs, paths, dynamic_shapes)
     guards = kept_guards(exported, dims)
     return within_guards(dims, guards), guards
 
@@ -37,30 +38,62 @@ def _dims_of(
     inputs: Mapping[str, Any],
     paths: Mapping[str, str],
     dynamic_shapes: Any,
-) -> tuple[dict[str, dict[int, str]], dict[str, Range]]:
-    """For each graph input the names of its axes that vary, and the ranges of these names.
+) -> Dims:
+    """For each graph input the names of its axes that vary, the ranges of these names, and which are sums of others.
 
     An axis for which `dynamic_shapes` has a `Dim` of a name has that one; any other is named by the first input that has its
     size.
     """
     given = dict(_named_dims(inputs, dynamic_shapes))
-    symbols: dict[str, str] = {}
-    ranges: dict[str, Range] = {}
-    found: dict[str, dict[int, str]] = {}
-    for node in exported.graph.nodes:
-        value = node.meta.get("val")
-        if node.op != "placeholder" or node.name not in paths or not isinstance(value, torch.Tensor):
-            continue
-        for axis, size in enumerate(value.shape):
-            if not isinstance(size, torch.SymInt) or not size.node.expr.is_symbol:
-                continue
-            symbol = str(size.node.expr)
-            dim = given.get((paths[node.name], axis))
-            if symbol not in symbols:
-                symbols[symbol] = dim[0] if dim else f"{identifier(paths[node.name])}_dim_{axis}"
-                ranges[symbols[symbol]] = dim[1] if dim else (0, None)
-            found.setdefault(node.name, {})[axis] = symbols[symbol]
-    return found, ranges
+    axes = _free_axes(exported, paths)
+    order = [size.node.expr for size in axes.values()]
+    equal = equal_sizes(exported, order, _alike({(paths[node], axis): size for (node, axis), size in axes.items()}))
+    names: dict[sympy.Expr, str] = {}
+    dims = Dims()
+    for (node, axis), symbol in zip(axes, order, strict=True):
+        dim = given.get((paths[node], axis))
+        size = equal.get(symbol, symbol)
+        if size not in names:
+            names[size] = dim[0] if dim else f"{identifier(paths[node])}_dim_{axis}"
+            dims.ranges[names[size]] = dim[1] if dim else (0 if axis and may_be_empty(paths[node]) else 1, None)
+        dims.names.setdefault(node, {})[axis] = names[size]
+    dims.sums = {name: tuple(names[part] for part in size.args) for size, name in names.items() if size.is_Add}
+    return dims
+
+
+def _free_axes(exported: torch.export.ExportedProgram, paths: Mapping[str, str]) -> dict[tuple[str, int], torch.SymInt]:
+    """The sizes that vary, by input and axis."""
+    return {
+        (node.name, axis): size
+        for node in exported.graph.nodes
+        if node.op == "placeholder" and node.name in paths and isinstance(node.meta.get("val"), torch.Tensor)
+        for axis, size in enumerate(node.meta["val"].shape)
+        if isinstance(size, torch.SymInt) and size.node.expr.is_symbol
+    }
+
+
+def _alike(sizes: Mapping[tuple[str, int], torch.SymInt]) -> Iterator[sympy.Expr]:
+    """Differences of sizes that are none by what callers know of inputs, though no op may compare them: keys and values of a
+    layer are equally long; masks have as many rows as their texts, and a place for each token, those of a past too."""
+
+    def compare(place: tuple[str, int], *others: tuple[str, int]) -> Iterator[sympy.Expr]:
+        if not sizes.keys() >= {place, *others}:
+            return
+        parts = [sizes[other].node for other in others]
+        if sizes[place].node.hint == sum(part.hint for part in parts):
+            yield sizes[place].node.expr - sum(part.expr for part in parts)
+
+    past = next((path for path, _ in sizes if path.endswith(".keys") and "cross_attention" not in path), "")
+    for path, axis in sizes:
+        owner, _, last = path.rpartition(".")
+        if last == "values":
+            yield from compare((path, axis), (f"{owner}.keys", axis))
+    for decoder, name in itertools.product(("", "decoder_"), ("input_ids", "inputs_embeds")):
+        text, mask = decoder + name, f"{decoder}attention_mask"
+        yield from compare((mask, 0), (text, 0))
+        yield from compare((f"{decoder}token_type_ids", 0), (text, 0))
+        yield from compare((mask, 1), (text, 1))
+        yield from compare((mask, 1), (past, 2), (text, 1))
 
 
 def _named_dims(inputs: Mapping[str, Any], dynamic_shapes: Any) -> Iterator[tuple[tuple[str, int], tuple[str, Range]]]:
