@@ -5,13 +5,18 @@
 namespace argosy {
 namespace {
 
+constexpr int kMaxRounds = 16;
+
 // One walk over the graph: the first rule that applies to a node wins. What it inserted is before the node, so it is
 // seen in the next round.
-Result<std::string_view> apply_once(Program& program, Component& component, Graph& graph, const RuleTable& rules) {
+Result<std::string_view> apply_once(Program& program, Component& component, Graph& graph, const RuleTable& rules,
+                                     const Leaves& leaves) {
   std::string_view last_applied;
   Rewriter rewriter(graph);
   for (NodeId node : graph.nodes()) {
-    for (const RewriteRule* rule : rules.find(program.schemas[graph[node].op].name)) {
+    std::span<const RewriteRule* const> candidates = rules.find(program.schemas[graph[node].op].name);
+    if (candidates.empty() || (leaves && leaves(program, component, graph, graph[node]))) continue;
+    for (const RewriteRule* rule : candidates) {
       rewriter.insert_before(node);
       RuleContext context{program, component, rewriter, node};
       Result<bool> has_applied = rule->apply(context, *rule);
@@ -59,22 +64,22 @@ Result<bool> RuleTable::apply_user_rule(RuleContext& context, const RewriteRule&
   return static_cast<const UserRule*>(rule.user_data)->apply(context);
 }
 
-Pass apply_rules(std::string name, std::shared_ptr<const RuleTable> rules, int max_rounds) {
-  auto run = [rules = std::move(rules), max_rounds](Program& program, PassContext&) -> Result<bool> {
+Pass apply_rules(std::string name, std::shared_ptr<const RuleTable> rules, Leaves leaves) {
+  auto run = [rules = std::move(rules), leaves = std::move(leaves)](Program& program, PassContext&) -> Result<bool> {
     bool has_changed = false;
     for (Component& component : program.components) {
       std::vector<bool> is_delegated = delegated_graphs(program, component);
       for (size_t i = 0; i < component.graphs.size(); ++i) {
         if (is_delegated[i]) continue;
         std::string_view last_applied;
-        for (int round = 0; round <= max_rounds; ++round) {
-          ARGOSY_TRY(last_applied, apply_once(program, component, component.graphs[i], *rules));
+        for (int round = 0; round <= kMaxRounds; ++round) {
+          ARGOSY_TRY(last_applied, apply_once(program, component, component.graphs[i], *rules, leaves));
           if (last_applied.empty()) break;
           has_changed = true;
         }
         if (!last_applied.empty()) {
           return fail(ErrorCode::kInvalidInput,
-                      format("rewriting does not end after {} rounds: rule {} still applies", max_rounds, last_applied),
+                      format("rewriting does not end after {} rounds: rule {} still applies", kMaxRounds, last_applied),
                       "two rules undo each other, or one rewrites what it makes");
         }
       }

@@ -83,6 +83,50 @@ constexpr IrregularKernel kIrregular[] = {
     {"torch.sym_not", "executorch_prim::sym_not.Scalar"},
 };
 
+// Ops with a kernel that is not right, or not as fast as other nodes, for all their arguments: decompositions look at
+// these first. By name.
+constexpr std::string_view kDeclined[] = {
+    "_operator.mod",
+    "aten._adaptive_avg_pool2d.default",
+    "aten._cdist_forward.default",
+    "aten._native_batch_norm_legit_no_training.default",
+    "aten._unsafe_index.Tensor",
+    "aten.add.Scalar",
+    "aten.amax.default",
+    "aten.amin.default",
+    "aten.any.dim",
+    "aten.any.dims",
+    "aten.argmax.default",
+    "aten.argmin.default",
+    "aten.bitwise_and.Tensor",
+    "aten.constant_pad_nd.default",
+    "aten.cumsum.default",
+    "aten.div.Scalar",
+    "aten.index_put.default",
+    "aten.log_softmax.int",
+    "aten.max.dim",
+    "aten.mean.default",
+    "aten.mean.dim",
+    "aten.min.dim",
+    "aten.mul.Scalar",
+    "aten.pow.Tensor_Scalar",
+    "aten.prod.default",
+    "aten.prod.dim_int",
+    "aten.remainder.Scalar",
+    "aten.remainder.Tensor",
+    "aten.roll.default",
+    "aten.scatter.src",
+    "aten.scatter_add.default",
+    "aten.sign.default",
+    "aten.softmax.int",
+    "aten.split_with_sizes.default",
+    "aten.sub.Scalar",
+    "aten.sum.dim_IntList",
+    "aten.topk.default",
+    "aten.unfold.default",
+    "aten.where.self",
+};
+
 template <size_t Size>
 const std::string_view* find(const std::string_view (&names)[Size], std::string_view name) {
   const auto* found = std::ranges::lower_bound(names, name);
@@ -98,6 +142,11 @@ const std::string_view* find(std::string_view name) {
 }  // namespace
 
 bool has_kernel(std::string_view name) { return find(name) != nullptr; }
+
+bool takes(const Program& program, const Component&, const Graph&, const Node& node) {
+  std::string_view op = program.schemas[node.op].name;
+  return kernel_for(op).has_value() && find(kDeclined, op) == nullptr;
+}
 
 std::span<const IrregularKernel> irregular_kernels() { return kIrregular; }
 

@@ -4,6 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include "ir/program.h"
+
 namespace argosy::executorch {
 
 /// Whether the runtime has a kernel of that name, "aten::add.out": its portable, optimised and quantised libraries, and
@@ -17,6 +19,9 @@ bool has_kernel(std::string_view name);
 /// no result tensor: "aten.index_put_.default" -> "aten::index_put_", "_operator.add" -> "executorch_prim::add.Scalar".
 /// nullopt: none.
 std::optional<std::string_view> kernel_for(std::string_view op);
+
+/// Whether the runtime or a delegate takes a node as it is, now or after the kernel rules; what legalise leaves alone.
+bool takes(const Program& program, const Component& component, const Graph& graph, const Node& node);
 
 /// An op whose kernel's name does not follow from its own.
 struct IrregularKernel {

@@ -6,6 +6,7 @@
 #include "backends/executorch/bounds.h"
 #include "backends/executorch/fold_weights.h"
 #include "backends/executorch/generation/specialise.h"
+#include "backends/executorch/kernels.h"
 #include "backends/executorch/quantize.h"
 #include "backends/executorch/rules.h"
 #include "backends/executorch/sharpen_sizes.h"
@@ -15,6 +16,7 @@
 #include "passes/decomposition_families.h"
 #include "passes/eliminate_dead_code.h"
 #include "passes/functionalise.h"
+#include "passes/legalise.h"
 #include "passes/merge_equal_nodes.h"
 #include "passes/normalise.h"
 #include "passes/rewrite_rules.h"
@@ -73,7 +75,7 @@ Pipeline executorch_pipeline(const LoweringOptions& options) {
   pipeline.add(bound_dims(options));
   pipeline.add(fold_weights());
   pipeline.add(quantize_weights(options));
-  add_rules(pipeline, "decompose-composites", composite_rules());
+  pipeline.add(legalise(takes));
   pipeline.add(merge_equal_nodes());
   if (options.recipe == Recipe::kXnnpack) {
     add_rules(pipeline, "prepare-for-xnnpack", xnnpack_rules());

@@ -3,12 +3,14 @@
 #include <array>
 #include <memory>
 
+#include "backends/onnx/translations.h"
 #include "passes/compact_ids.h"
 #include "passes/decompose_complex.h"
 #include "passes/decomposition_families.h"
 #include "passes/eliminate_dead_code.h"
 #include "passes/fix_dims.h"
 #include "passes/functionalise.h"
+#include "passes/legalise.h"
 #include "passes/normalise.h"
 #include "passes/rewrite_rules.h"
 
@@ -23,6 +25,8 @@ Pipeline onnx_pipeline(const LoweringOptions&) {
   pipeline.add(functionalise());
   pipeline.add(normalise());
   pipeline.add(decompose_complex());
+  pipeline.add(legalise(takes));
+  pipeline.add(normalise());
   pipeline.add(eliminate_dead_code());
   pipeline.add(compact_ids());
   return pipeline;

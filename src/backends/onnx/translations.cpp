@@ -19,6 +19,11 @@ auto families() {
 
 Translations all_translations() { return Translations(families(), Translations::Duplicates::kAllow); }
 
+bool takes(const Program& program, const Component&, const argosy::Graph&, const argosy::Node& node) {
+  static const Translations kAll = all_translations();
+  return !kAll.find(program.schemas[node.op].name).empty();
+}
+
 std::vector<std::string_view> translated_ops() {
   std::vector<std::string_view> ops;
   for (std::span<const Translation> family : families()) {

@@ -21,6 +21,9 @@ struct Translation {
 using Translations = OpTable<Translation>;
 Translations all_translations();
 
+/// Whether ONNX has a node for it; what legalise leaves alone.
+bool takes(const Program& program, const Component& component, const argosy::Graph& graph, const argosy::Node& node);
+
 /// The names of all ops with a translation, sorted.
 std::vector<std::string_view> translated_ops();
 

@@ -1,6 +1,6 @@
 #include "backends/executorch/rules.h"
 
-#include "backends/executorch/rules/formula.h"
+#include "passes/aten_builder.h"
 
 namespace argosy::executorch {
 namespace {
@@ -11,7 +11,7 @@ struct Part {
   int64_t first = 0, end = 0;
 };
 
-std::optional<Part> last_part(Formula& f, ValueId tensor) {
+std::optional<Part> last_part(AtenBuilder& f, ValueId tensor) {
   const Node* slice = f.made_by(tensor, "aten.slice.Tensor");
   if (slice == nullptr) return std::nullopt;
   Part part{std::get<ValueId>(slice->arguments[0].variant())};
@@ -31,7 +31,7 @@ std::optional<Part> last_part(Formula& f, ValueId tensor) {
 }
 
 /// The tensor whose halves are swapped, the second one negated: cat(-x[n/2:], x[:n/2]), as rotary positions have it.
-std::optional<ValueId> before_rotation(Formula& f, ValueId tensor) {
+std::optional<ValueId> before_rotation(AtenBuilder& f, ValueId tensor) {
   const Node* cat = f.made_by(tensor, "aten.cat.default");
   if (cat == nullptr) return std::nullopt;
   const ValueList parts = std::get<ValueList>(cat->arguments[0].variant());
@@ -49,7 +49,7 @@ std::optional<ValueId> before_rotation(Formula& f, ValueId tensor) {
 
 /// A slice costs XNNPACK more than a copy, so halves are swapped by one: from the middle of the tensor joined to
 /// itself. The sign goes to the other factor, which all layers share.
-bool swap_halves(Formula& f) {
+bool swap_halves(AtenBuilder& f) {
   for (bool is_first : {true, false}) {
     ValueId rotated = f[is_first ? "self" : "other"], factor = f[is_first ? "other" : "self"];
     std::optional<ValueId> x = before_rotation(f, rotated);
@@ -64,13 +64,13 @@ bool swap_halves(Formula& f) {
 }
 
 /// An operand that was expanded to the shape that the op gives it anyway.
-bool drop_expand(Formula& f) {
+bool drop_expand(AtenBuilder& f) {
   for (bool is_first : {true, false}) {
     ValueId expanded = f[is_first ? "self" : "other"], other = f[is_first ? "other" : "self"];
     const Node* expand = f.made_by(expanded, "aten.expand.default");
     if (expand == nullptr) continue;
     ValueId own = std::get<ValueId>(expand->arguments[0].variant());
-    const Sizes result = f.match.result().shape, from = f.shape(own), with = f.shape(other);
+    const Sizes result = f.result().shape, from = f.shape(own), with = f.shape(other);
     bool is_same = f.dtype(own) == f.dtype(expanded) && std::max(from.size(), with.size()) == result.size();
     for (size_t back = 1; is_same && back <= result.size(); ++back) {
       auto size = [&](const Sizes& shape) { return back > shape.size() ? f.one() : shape[shape.size() - back]; };
@@ -78,22 +78,19 @@ bool drop_expand(Formula& f) {
                 (size(from) == f.one() && size(with) == result[result.size() - back]);
     }
     if (!is_same) continue;
-    std::vector<Argument> arguments = f.match.arguments();
-    arguments[is_first ? 0 : 1] = own;
-    Result<ValueId> value = f.match.emit.positional(f.match.schema().text, std::move(arguments), f.match.result());
-    return value && f.replace(*value);
+    return f.replace(f.repeated({{is_first ? "self" : "other", own}}));
   }
   return false;
 }
 
 /// Every second element of the last dim is one of the columns of pairs.
-bool slice_pairs(Formula& f) {
+bool slice_pairs(AtenBuilder& f) {
   ValueId x = f["self"];
-  std::optional<size_t> dim = f.match.dim("dim", f.rank(x));
-  std::optional<int64_t> step = f.match.integer("step"),
+  std::optional<size_t> dim = f.dim("dim", f.rank(x));
+  std::optional<int64_t> step = f.integer("step"),
                          size = f.rank(x) == 0 ? std::nullopt : f.size(x, -1).as_integer();
-  std::optional<int64_t> first = f.has("start") ? f.match.integer("start") : 0;
-  std::optional<int64_t> end = f.has("end") ? f.match.integer("end") : INT64_MAX;
+  std::optional<int64_t> first = f.has("start") ? f.integer("start") : 0;
+  std::optional<int64_t> end = f.has("end") ? f.integer("end") : INT64_MAX;
   if (!dim || *dim != f.rank(x) - 1 || !step || *step < 2 || !size || *size % *step != 0 || !first || *first < 0 ||
       *first >= *step || !end || *end < *size) {
     return false;
@@ -110,7 +107,7 @@ struct SharedHeads {
   ValueId queries, keys, mask;
 };
 
-std::optional<SharedHeads> shared_heads(Formula& f, ValueId weights) {
+std::optional<SharedHeads> shared_heads(AtenBuilder& f, ValueId weights) {
   auto operand = [](const Node* node, size_t argument) {
     return std::get<ValueId>(node->arguments[argument].variant());
   };
@@ -131,7 +128,7 @@ std::optional<SharedHeads> shared_heads(Formula& f, ValueId weights) {
   return found;
 }
 
-bool group_heads(Formula& f) {
+bool group_heads(AtenBuilder& f) {
   std::optional<SharedHeads> heads = shared_heads(f, f["self"]);
   if (!heads) return false;
   ValueId values = f["other"];
@@ -153,7 +150,7 @@ bool group_heads(Formula& f) {
   ValueId scores = f.matmul(q, f.unsqueeze(heads->keys, 2));
   ValueId weights = f.softmax(f.add(scores, heads->mask), -1);
   ValueId result = f.matmul(weights, f.unsqueeze(values, 2));
-  return f.replace(f.reshape(result, f.match.result().shape, {heads->queries}));
+  return f.replace(f.reshape(result, f.result().shape, {heads->queries}));
 }
 
 constexpr RewriteRule kRules[] = {

@@ -1,65 +1,61 @@
-#include "backends/executorch/rules/families.h"
-#include "backends/executorch/rules/formula.h"
-#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/decompose/families.h"
 
-namespace argosy::executorch {
+namespace argosy::decompose {
 namespace {
 
 constexpr std::string_view kAdaptiveAvgPool2d =
     "aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor";
-constexpr std::string_view kMaxPool2dWithIndices =
-    "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
-    "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
 
 /// A number for the last of two dims, the first of which has size 1.
 IntList behind(int64_t first, const std::vector<int64_t>& single) { return IntList{first, single[0]}; }
 
-std::optional<std::vector<int64_t>> stride_of(Formula& f, size_t count) {
-  const auto* list = f.match["stride"].get_if<IntList>();
+std::optional<std::vector<int64_t>> stride_of(AtenBuilder& f, size_t count) {
+  const auto* list = f.argument("stride").get_if<IntList>();
   return list != nullptr && list->empty() ? f.per_dim("kernel_size", count) : f.per_dim("stride", count);
 }
 
-Sizes with_row(Formula& f, Sizes shape) {
+Sizes with_row(AtenBuilder& f, Sizes shape) {
   shape.insert(shape.end() - 1, f.one());
   return shape;
 }
 
-bool widen_avg_pool1d(Formula& f) {
+bool widen_avg_pool1d(AtenBuilder& f) {
   auto kernel = f.per_dim("kernel_size", 1), stride = stride_of(f, 1), padding = f.per_dim("padding", 1);
   if (!kernel || !stride || !padding) return false;
   ValueId image = f.unsqueeze(f["self"], -2);
-  ValueId pooled = f.node(schemas::kAvgPool2d,
+  ValueId pooled = f.node(aten::kAvgPool2d,
                           {{"self", image},
                            {"kernel_size", behind(1, *kernel)},
                            {"stride", behind(1, *stride)},
                            {"padding", behind(0, *padding)},
-                           {"ceil_mode", f.match["ceil_mode"]},
-                           {"count_include_pad", f.match["count_include_pad"]}},
-                          f.dtype(image), with_row(f, f.match.result().shape));
+                           {"ceil_mode", f.argument("ceil_mode")},
+                           {"count_include_pad", f.argument("count_include_pad")}},
+                          f.dtype(image), with_row(f, f.result().shape));
   return f.replace(f.squeeze(pooled, -2));
 }
 
-bool widen_max_pool1d(Formula& f) {
+bool widen_max_pool1d(AtenBuilder& f) {
   auto kernel = f.per_dim("kernel_size", 1), stride = stride_of(f, 1), padding = f.per_dim("padding", 1),
        dilation = f.per_dim("dilation", 1);
   if (!kernel || !stride || !padding || !dilation) return false;
   ValueId image = f.unsqueeze(f["self"], -2);
-  ValueId pooled = f.node(schemas::kMaxPool2d,
+  ValueId pooled = f.node(aten::kMaxPool2d,
                           {{"self", image},
                            {"kernel_size", behind(1, *kernel)},
                            {"stride", behind(1, *stride)},
                            {"padding", behind(0, *padding)},
                            {"dilation", behind(1, *dilation)},
-                           {"ceil_mode", f.match["ceil_mode"]}},
-                          f.dtype(image), with_row(f, f.match.result().shape));
+                           {"ceil_mode", f.argument("ceil_mode")}},
+                          f.dtype(image), with_row(f, f.result().shape));
   return f.replace(f.squeeze(pooled, -2));
 }
 
-bool widen_adaptive_pool1d(Formula& f) {
+bool widen_adaptive_pool1d(AtenBuilder& f) {
   ValueId image = f.unsqueeze(f["self"], -2);
-  Sizes shape = with_row(f, f.match.result().shape);
-  const auto* size = f.match["output_size"].get_if<IntList>();
+  Sizes shape = with_row(f, f.result().shape);
+  const auto* size = f.argument("output_size").get_if<IntList>();
   if (size == nullptr || size->size() != 1) return false;
   ValueId pooled = f.node(kAdaptiveAvgPool2d, {{"self", image}, {"output_size", IntList{int64_t{1}, (*size)[0]}}},
                           f.dtype(image), std::move(shape));
@@ -67,23 +63,23 @@ bool widen_adaptive_pool1d(Formula& f) {
 }
 
 /// One pixel is the mean of all.
-bool decompose_adaptive_pool2d(Formula& f) {
+bool decompose_adaptive_pool2d(AtenBuilder& f) {
   ValueId x = f["self"];
-  const TensorType result = f.match.result();
+  const TensorType result = f.result();
   if (f.rank(x) < 3) return false;
   if (f.size(x, -1) == result.shape.back() && f.size(x, -2) == result.shape[result.shape.size() - 2]) {
     return f.replace(x);
   }
-  if (numbers(f.match["output_size"]) == std::vector<int64_t>{1, 1}) return f.replace(f.mean(x, {-2, -1}, true));
-  if (f.match.schema().name == "aten._adaptive_avg_pool2d.default") return false;
+  if (numbers(f.argument("output_size")) == std::vector<int64_t>{1, 1}) return f.replace(f.mean(x, {-2, -1}, true));
+  if (f.op() == "aten._adaptive_avg_pool2d.default") return false;
   return f.replace(
-      f.node(kAdaptiveAvgPool2d, {{"self", x}, {"output_size", f.match["output_size"]}}, result.dtype, result.shape));
+      f.node(kAdaptiveAvgPool2d, {{"self", x}, {"output_size", f.argument("output_size")}}, result.dtype, result.shape));
 }
 
 /// The mean of each region, dim by dim; regions are slices whose sizes are known.
-bool decompose_adaptive_pool3d(Formula& f) {
+bool decompose_adaptive_pool3d(AtenBuilder& f) {
   ValueId x = f["self"];
-  std::optional<std::vector<int64_t>> wanted = numbers(f.match["output_size"]);
+  std::optional<std::vector<int64_t>> wanted = numbers(f.argument("output_size"));
   if (!wanted || wanted->size() != 3) return false;
   for (size_t i = 0; i < 3; ++i) {
     int64_t dim = static_cast<int64_t>(i) - 3, parts_wanted = (*wanted)[i];
@@ -104,9 +100,9 @@ bool decompose_adaptive_pool3d(Formula& f) {
 }
 
 /// The largest of each region; regions are slices whose sizes are known.
-bool decompose_adaptive_max_pool(Formula& f) {
+bool decompose_adaptive_max_pool(AtenBuilder& f) {
   ValueId x = f["self"];
-  const auto* list = f.match["output_size"].get_if<IntList>();
+  const auto* list = f.argument("output_size").get_if<IntList>();
   if (list == nullptr || f.is_used(1)) return false;
   const size_t dims = list->size();
   ValueId pooled = x;
@@ -126,47 +122,31 @@ bool decompose_adaptive_max_pool(Formula& f) {
 }
 
 /// Over three dims: two of them, then the first by slices of all its windows.
-bool decompose_pool3d(Formula& f) {
+bool decompose_pool3d(AtenBuilder& f) {
   ValueId x = f["self"];
-  bool is_max = f.match.schema().name == "aten.max_pool3d.default";
+  bool is_max = f.op() == "aten.max_pool3d.default";
   auto kernel = f.per_dim("kernel_size", 3), stride = stride_of(f, 3), padding = f.per_dim("padding", 3);
   if (f.rank(x) != 5 || !kernel || !stride || !padding || f.flag("ceil_mode")) return false;
   if (is_max && f.per_dim("dilation", 3) != std::vector<int64_t>{1, 1, 1}) return false;
   if (!is_max && (f.has("divisor_override") || *padding != std::vector<int64_t>{0, 0, 0})) return false;
   if ((*padding)[0] != 0) return false;
-  const Sizes result = f.match.result().shape;
+  const Sizes result = f.result().shape;
   // [n, c, t, h, w] to [n, c * t, h, w]
   Sizes flat = {f.size(x, 0), f.symbols().mul(f.size(x, 1), f.size(x, 2)), f.size(x, 3), f.size(x, 4)};
   Sizes small = {flat[0], flat[1], result[3], result[4]};
   auto last = [](const std::vector<int64_t>& all) { return IntList{all[1], all[2]}; };
-  std::vector<Formula::Named> arguments = {{"self", f.reshape(x, flat)},
+  std::vector<AtenBuilder::Named> arguments = {{"self", f.reshape(x, flat)},
                                            {"kernel_size", last(*kernel)},
                                            {"stride", last(*stride)},
                                            {"padding", last(*padding)}};
-  ValueId pooled = f.node(is_max ? schemas::kMaxPool2d : schemas::kAvgPool2d, std::move(arguments), f.dtype(x), small);
+  ValueId pooled = f.node(is_max ? aten::kMaxPool2d : aten::kAvgPool2d, std::move(arguments), f.dtype(x), small);
   pooled = f.reshape(pooled, {f.size(x, 0), f.size(x, 1), f.size(x, 2), result[3], result[4]}, {x, pooled});
   ValueId total;
   for (int64_t i = 0; i < (*kernel)[0]; ++i) {
     ValueId part = f.slice(pooled, 2, i, result[2], (*stride)[0]);
-    total = i == 0 ? part : is_max ? f.binary(schemas::kMaximum, total, part) : f.add(total, part);
+    total = i == 0 ? part : is_max ? f.binary(aten::kMaximum, total, part) : f.add(total, part);
   }
   return f.replace(is_max ? total : f.mul(total, 1.0 / static_cast<double>((*kernel)[0])));
-}
-
-// ---- kernels ----
-
-bool select_max_pool2d(Formula& f) {
-  ValueId x = f["self"];
-  const TensorType result = f.match.result();
-  std::vector<ValueId> pooled = f.nodes(kMaxPool2dWithIndices,
-                                        {{"self", x},
-                                         {"kernel_size", f.match["kernel_size"]},
-                                         {"stride", f.match["stride"]},
-                                         {"padding", f.match["padding"]},
-                                         {"dilation", f.match["dilation"]},
-                                         {"ceil_mode", f.match["ceil_mode"]}},
-                                        {result, {DType::kI64, result.shape, {}}});
-  return f.replace(pooled[0]);
 }
 
 constexpr RewriteRule kRules[] = {
@@ -192,13 +172,8 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.max_pool3d.default", .name = "decompose-pool3d", .apply = write<decompose_pool3d>},
 };
 
-constexpr RewriteRule kKernelRules[] = {
-    {.op = "aten.max_pool2d.default", .name = "select-max-pool", .apply = write<select_max_pool2d>},
-};
-
 }  // namespace
 
-std::span<const RewriteRule> pooling_rules() { return kRules; }
-std::span<const RewriteRule> pooling_kernel_rules() { return kKernelRules; }
+std::span<const RewriteRule> pooling() { return kRules; }
 
-}  // namespace argosy::executorch
+}  // namespace argosy::decompose

@@ -1,15 +1,14 @@
-#include "backends/executorch/rules/families.h"
-#include "backends/executorch/rules/formula.h"
-#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/decompose/families.h"
 
-namespace argosy::executorch {
+namespace argosy::decompose {
 namespace {
 
 /// Rows are sorted by expert, expert i's end at offs[i]. There is no kernel that takes rows by groups: every expert
 /// multiplies all rows, and each row keeps the product of its own. Rows behind the last expert's are zero.
-bool decompose_grouped_mm(Formula& f) {
-  bool is_plain = f.match.schema().name == "aten._grouped_mm.default";
+bool decompose_grouped_mm(AtenBuilder& f) {
+  bool is_plain = f.op() == "aten._grouped_mm.default";
   ValueId rows = f[is_plain ? "self" : "input"], weight = f[is_plain ? "mat2" : "weight"];
   if (is_plain && (!f.has("offs") || f.has("bias"))) return false;
   ValueId ends = f.cast(f["offs"], DType::kI64);
@@ -24,7 +23,7 @@ bool decompose_grouped_mm(Formula& f) {
   ValueId expert = f.sum(f.compare("le", ends, f.unsqueeze(places, 1)), {1}, false, DType::kI64);
   ValueId is_used = f.unsqueeze(f.compare("lt", expert, Argument(*experts)), 1);
   expert = f.clamp(expert, std::nullopt, static_cast<double>(*experts - 1));
-  ValueId own = f.node(schemas::kIndex, {{"self", products}, {"indices", ValueList{expert, places}}}, f.dtype(products),
+  ValueId own = f.node(aten::kIndex, {{"self", products}, {"indices", ValueList{expert, places}}}, f.dtype(products),
                        {count, f.size(weight, 2)});
   return f.replace(f.where(is_used, own, 0.0));
 }
@@ -38,6 +37,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> expert_rules() { return kRules; }
+std::span<const RewriteRule> experts() { return kRules; }
 
-}  // namespace argosy::executorch
+}  // namespace argosy::decompose

@@ -1,11 +1,10 @@
 #include <algorithm>
 
-#include "backends/executorch/rules/families.h"
-#include "backends/executorch/rules/formula.h"
-#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/decompose/families.h"
 
-namespace argosy::executorch {
+namespace argosy::decompose {
 namespace {
 
 enum class Filter : uint8_t { kNearest, kNearestExact, kLinear, kCubic };
@@ -24,10 +23,10 @@ struct Axis {
 };
 
 /// A number as a tensor without dims.
-ValueId as_tensor(Formula& f, const IntItem& size, DType dtype) { return f.scalar(f.argument(size), dtype); }
+ValueId as_tensor(AtenBuilder& f, const IntItem& size, DType dtype) { return f.scalar(f.as_argument(size), dtype); }
 
 /// Size of an output pixel in the input.
-ValueId step_of(Formula& f, const Axis& axis, bool aligns_corners, ValueId x) {
+ValueId step_of(AtenBuilder& f, const Axis& axis, bool aligns_corners, ValueId x) {
   ValueId from = as_tensor(f, f.item(axis.from, {x}), DType::kF32);
   ValueId to = as_tensor(f, axis.size ? *axis.size : f.item(axis.to, {x}), DType::kF32);
   if (aligns_corners) return f.div(f.add(from, -1.0), f.clamp(f.add(to, -1.0), 1.0, std::nullopt));
@@ -36,7 +35,7 @@ ValueId step_of(Formula& f, const Axis& axis, bool aligns_corners, ValueId x) {
 }
 
 /// Weights of the four neighbours at a distance t of the second, in 0 to 1.
-std::vector<ValueId> cubic_weights(Formula& f, ValueId t) {
+std::vector<ValueId> cubic_weights(AtenBuilder& f, ValueId t) {
   constexpr double a = -0.75;
   auto near = [&](ValueId x) {  // ((a + 2) x - (a + 3)) x x + 1
     return f.add(f.mul(f.mul(f.add(f.mul(x, a + 2), -(a + 3)), x), x), 1.0);
@@ -49,10 +48,10 @@ std::vector<ValueId> cubic_weights(Formula& f, ValueId t) {
 }
 
 /// Every axis by itself: neighbours are taken by index, and weighed.
-ValueId resize_axis(Formula& f, ValueId x, const Axis& axis, Filter filter, bool aligns_corners) {
+ValueId resize_axis(AtenBuilder& f, ValueId x, const Axis& axis, Filter filter, bool aligns_corners) {
   IntItem size = axis.size ? *axis.size : f.item(axis.to, {x, f["input"]});
   ValueId places = f.node(
-      aten::kArange, {{"start", int64_t{0}}, {"end", f.argument(size)}, {"step", int64_t{1}}, {"dtype", DType::kF32}},
+      aten::kArange, {{"start", int64_t{0}}, {"end", f.as_argument(size)}, {"step", int64_t{1}}, {"dtype", DType::kF32}},
       DType::kF32, {axis.to});
   ValueId step = step_of(f, axis, aligns_corners, f["input"]);
   ValueId at;
@@ -69,7 +68,7 @@ ValueId resize_axis(Formula& f, ValueId x, const Axis& axis, Filter filter, bool
   ValueId last = f.add_integer(as_tensor(f, f.item(axis.from, {x}), DType::kI64), -1);
   auto taken = [&](ValueId index) {
     index = f.clamp(f.cast(index, DType::kI64), 0.0, std::nullopt);
-    return f.index_select(x, axis.dim, f.binary(schemas::kMinimum, index, last));
+    return f.index_select(x, axis.dim, f.binary(aten::kMinimum, index, last));
   };
   ValueId base = f.floor(at);
   if (filter == Filter::kNearest || filter == Filter::kNearestExact) return taken(base);
@@ -93,14 +92,14 @@ ValueId resize_axis(Formula& f, ValueId x, const Axis& axis, Filter filter, bool
   return total;
 }
 
-bool decompose_resize(Formula& f) {
+bool decompose_resize(AtenBuilder& f) {
   const auto& row = *static_cast<const ResizeRow*>(f.rule().user_data);
   ValueId x = f["input"];
-  const TensorType result = f.match.result();
+  const TensorType result = f.result();
   if (f.rank(x) != row.dims + 2) return false;
-  const DoubleList* scales = f.match.has("scale_factors") ? f.match["scale_factors"].get_if<DoubleList>() : nullptr;
-  const IntList* sizes = f.match["output_size"].get_if<IntList>();
-  bool aligns_corners = f.match.has("align_corners") && f.flag("align_corners");
+  const DoubleList* scales = f.knows("scale_factors") ? f.argument("scale_factors").get_if<DoubleList>() : nullptr;
+  const IntList* sizes = f.argument("output_size").get_if<IntList>();
+  bool aligns_corners = f.knows("align_corners") && f.flag("align_corners");
   ValueId resized = x;
   for (size_t i = 0; i < row.dims; ++i) {
     Axis axis{static_cast<int64_t>(i + 2), f.shape(x)[i + 2], result.shape[i + 2], std::nullopt, std::nullopt};
@@ -113,54 +112,54 @@ bool decompose_resize(Formula& f) {
 }
 
 /// The form that has a kernel.
-bool rename_resize2d(Formula& f) {
-  const TensorType result = f.match.result();
-  bool is_linear = f.match.schema().name == "aten.upsample_bilinear2d.default";
+bool rename_resize2d(AtenBuilder& f) {
+  const TensorType result = f.result();
+  bool is_linear = f.op() == "aten.upsample_bilinear2d.default";
   constexpr std::string_view kBilinear =
       "aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) "
       "-> Tensor";
   constexpr std::string_view kNearest =
       "aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor";
-  std::vector<Formula::Named> arguments = {
-      {"input", f["self"]}, {"output_size", f.match["output_size"]}, {"scale_factors", None{}}};
-  if (is_linear) arguments.push_back({"align_corners", f.match["align_corners"]});
+  std::vector<AtenBuilder::Named> arguments = {
+      {"input", f["self"]}, {"output_size", f.argument("output_size")}, {"scale_factors", None{}}};
+  if (is_linear) arguments.push_back({"align_corners", f.argument("align_corners")});
   return f.replace(f.node(is_linear ? kBilinear : kNearest, std::move(arguments), result.dtype, result.shape));
 }
 
 /// Antialiased, in the form that has a kernel.
-bool rename_smooth_resize(Formula& f) {
-  const TensorType result = f.match.result();
+bool rename_smooth_resize(AtenBuilder& f) {
+  const TensorType result = f.result();
   constexpr std::string_view kSmooth =
       "aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, "
       "float? scales_w=None) -> Tensor";
   if (!f.has("output_size")) return false;
   return f.replace(f.node(
       kSmooth,
-      {{"self", f["input"]}, {"output_size", f.match["output_size"]}, {"align_corners", f.match["align_corners"]}},
+      {{"self", f["input"]}, {"output_size", f.argument("output_size")}, {"align_corners", f.argument("align_corners")}},
       result.dtype, result.shape));
 }
 
-bool rename_grid_sampler(Formula& f) {
+bool rename_grid_sampler(AtenBuilder& f) {
   constexpr std::string_view kGridSampler =
       "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) "
       "-> Tensor";
-  const TensorType result = f.match.result();
+  const TensorType result = f.result();
   if (f.rank(f["input"]) != 4) return false;
   return f.replace(f.node(kGridSampler,
                           {{"input", f["input"]},
                            {"grid", f["grid"]},
-                           {"interpolation_mode", f.match["interpolation_mode"]},
-                           {"padding_mode", f.match["padding_mode"]},
-                           {"align_corners", f.match["align_corners"]}},
+                           {"interpolation_mode", f.argument("interpolation_mode")},
+                           {"padding_mode", f.argument("padding_mode")},
+                           {"align_corners", f.argument("align_corners")}},
                           result.dtype, result.shape));
 }
 
 // ---- padding ----
 
 /// Less than nothing is cut off; the kernel only adds.
-bool cut_padding(Formula& f) {
+bool cut_padding(AtenBuilder& f) {
   ValueId x = f["self"];
-  std::optional<std::vector<int64_t>> pad = numbers(f.match["pad"]);
+  std::optional<std::vector<int64_t>> pad = numbers(f.argument("pad"));
   if (!pad || std::ranges::all_of(*pad, [](int64_t count) { return count >= 0; })) return false;
   if (pad->size() % 2 != 0 || pad->size() / 2 > f.rank(x)) return false;
   for (size_t i = 0; i < pad->size() / 2; ++i) {
@@ -172,26 +171,26 @@ bool cut_padding(Formula& f) {
     before = std::max<int64_t>(before, 0);
     after = std::max<int64_t>(after, 0);
   }
-  const TensorType result = f.match.result();
+  const TensorType result = f.result();
   if (std::ranges::all_of(*pad, [](int64_t count) { return count == 0; })) return f.replace(x);
-  return f.replace(f.node(aten::kConstantPad, {{"self", x}, {"pad", to_list(*pad)}, {"value", f.match["value"]}},
+  return f.replace(f.node(aten::kConstantPad, {{"self", x}, {"pad", to_list(*pad)}, {"value", f.argument("value")}},
                           result.dtype, result.shape));
 }
 
 /// pad.default of modes other than a constant.
-bool decompose_pad(Formula& f) {
+bool decompose_pad(AtenBuilder& f) {
   ValueId x = f["self"];
-  const auto* mode = f.match["mode"].get_if<std::string>();
-  const auto* given = f.match["pad"].get_if<IntList>();
+  const auto* mode = f.argument("mode").get_if<std::string>();
+  const auto* given = f.argument("pad").get_if<IntList>();
   if (mode == nullptr || given == nullptr || given->empty() || given->size() % 2 != 0 || given->size() > 6)
     return false;
-  const TensorType result = f.match.result();
-  std::optional<std::vector<int64_t>> pad = numbers(f.match["pad"]);
+  const TensorType result = f.result();
+  std::optional<std::vector<int64_t>> pad = numbers(f.argument("pad"));
   if (*mode == "reflect" || *mode == "replicate") {
     std::string schema = std::string("aten::") + (*mode == "reflect" ? "reflection" : "replication") + "_pad" +
                          std::to_string(given->size() / 2) + "d(Tensor self, SymInt[" + std::to_string(given->size()) +
                          "] padding) -> Tensor";
-    return f.replace(f.node(schema, {{"self", x}, {"padding", f.match["pad"]}}, result.dtype, result.shape));
+    return f.replace(f.node(schema, {{"self", x}, {"padding", f.argument("pad")}}, result.dtype, result.shape));
   }
   if (*mode != "circular" || !pad) return false;
   for (size_t i = 0; i < pad->size() / 2; ++i) {
@@ -251,6 +250,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> resize_rules() { return kRules; }
+std::span<const RewriteRule> resize() { return kRules; }
 
-}  // namespace argosy::executorch
+}  // namespace argosy::decompose

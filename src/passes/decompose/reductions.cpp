@@ -1,49 +1,48 @@
 #include <limits>
 
-#include "backends/executorch/rules/families.h"
-#include "backends/executorch/rules/formula.h"
-#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/decompose/families.h"
 
-namespace argosy::executorch {
+namespace argosy::decompose {
 namespace {
 
 constexpr std::string_view kAnyDims = "aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor";
 constexpr std::string_view kProd = "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor";
 
-std::vector<int64_t> all_dims(Formula& f, ValueId x) {
+std::vector<int64_t> all_dims(AtenBuilder& f, ValueId x) {
   std::vector<int64_t> dims;
   for (size_t i = 0; i < f.rank(x); ++i) dims.push_back(static_cast<int64_t>(i));
   return dims;
 }
 
-bool decompose_sum(Formula& f) {
+bool decompose_sum(AtenBuilder& f) {
   ValueId x = f["self"];
-  return f.replace(f.sum(x, all_dims(f, x), false, f.match.result().dtype));
+  return f.replace(f.sum(x, all_dims(f, x), false, f.result().dtype));
 }
 
-bool decompose_mean(Formula& f) {
-  ValueId x = f.cast(f["self"], f.match.result().dtype);
+bool decompose_mean(AtenBuilder& f) {
+  ValueId x = f.cast(f["self"], f.result().dtype);
   return f.replace(f.mean(x, all_dims(f, x), false));
 }
 
 /// Over the dims of a tensor that has none: kernels count on some.
-bool reduce_nothing(Formula& f) {
+bool reduce_nothing(AtenBuilder& f) {
   ValueId x = f["self"];
   if (f.rank(x) != 0) return false;
-  if (f.match.output_count() == 2) return f.replace({x, f.scalar(int64_t{0}, DType::kI64)});
-  const std::string& name = f.match.schema().name;
+  if (f.output_count() == 2) return f.replace({x, f.scalar(int64_t{0}, DType::kI64)});
+  const std::string& name = f.op();
   if (name.starts_with("aten.arg")) return f.replace(f.scalar(int64_t{0}, DType::kI64));
   return f.replace(x);
 }
 
 /// All are true if none is not.
-bool decompose_all(Formula& f) {
+bool decompose_all(AtenBuilder& f) {
   ValueId x = f["self"];
   ValueId is_false = f.logical_not(x);
   ValueId any;
-  const Sizes shape = f.match.result().shape;
-  if (f.match.has("dim") && f.has("dim")) {
+  const Sizes shape = f.result().shape;
+  if (f.knows("dim") && f.has("dim")) {
     std::vector<int64_t> dims = f.dims("dim", f.rank(x));
     any = f.rank(x) == 0
               ? is_false
@@ -52,66 +51,66 @@ bool decompose_all(Formula& f) {
   } else {
     any = f.rank(x) == 0 ? is_false : f.node(aten::kAny, {{"self", is_false}}, DType::kBool, shape);
   }
-  return f.replace(f.cast(f.logical_not(any), f.match.result().dtype));
+  return f.replace(f.cast(f.logical_not(any), f.result().dtype));
 }
 
-bool decompose_count_nonzero(Formula& f) {
+bool decompose_count_nonzero(AtenBuilder& f) {
   ValueId x = f["self"];
   ValueId counted = f.dtype(x) == DType::kBool ? x : f.compare("ne", x, Argument(int64_t{0}));
   return f.replace(f.sum(counted, f.dims("dim", f.rank(x)), false, DType::kI64));
 }
 
-bool decompose_std(Formula& f) {
+bool decompose_std(AtenBuilder& f) {
   ValueId x = f["self"];
-  const TensorType result = f.match.result();
-  ValueId variance = f.node(schemas::kVar,
+  const TensorType result = f.result();
+  ValueId variance = f.node(aten::kVar,
                             {{"self", x},
                              {"dim", to_list(f.dims("dim", f.rank(x)))},
-                             {"correction", f.match["correction"]},
+                             {"correction", f.argument("correction")},
                              {"keepdim", f.flag("keepdim")}},
                             result.dtype, result.shape);
   return f.replace(f.sqrt(variance));
 }
 
 /// max + log(sum(exp(x - max))), where a maximum that is not finite is left out.
-bool decompose_logsumexp(Formula& f) {
-  ValueId x = f.cast(f["self"], f.match.result().dtype);
+bool decompose_logsumexp(AtenBuilder& f) {
+  ValueId x = f.cast(f["self"], f.result().dtype);
   std::vector<int64_t> dims = f.dims("dim", f.rank(x));
   double infinity = std::numeric_limits<double>::infinity();
   ValueId high = f.amax(x, dims, true);
   high = f.where(f.compare("eq", f.abs(high), Argument(infinity)), f.scalar(0.0, f.dtype(x)), high);
   ValueId total = f.log(f.sum(f.exp(f.sub(x, high)), dims, true));
-  return f.replace(f.reshape(f.add(total, high), f.match.result().shape));
+  return f.replace(f.reshape(f.add(total, high), f.result().shape));
 }
 
-bool decompose_aminmax(Formula& f) {
+bool decompose_aminmax(AtenBuilder& f) {
   ValueId x = f["self"];
   std::vector<int64_t> dims = f.dims("dim", f.rank(x));
   bool keeps = f.flag("keepdim");
   ValueId results[2];
   for (size_t i = 0; i < 2; ++i) {
     results[i] =
-        f.node(i == 0 ? schemas::kAmin : schemas::kAmax, {{"self", x}, {"dim", to_list(dims)}, {"keepdim", keeps}},
+        f.node(i == 0 ? aten::kAmin : aten::kAmax, {{"self", x}, {"dim", to_list(dims)}, {"keepdim", keeps}},
                f.dtype(x), f.reduced(x, dims, keeps));
   }
   return f.replace({results[0], results[1]});
 }
 
-bool decompose_prod_default(Formula& f) {
+bool decompose_prod_default(AtenBuilder& f) {
   ValueId x = f["self"];
-  DType dtype = f.match.result().dtype;
+  DType dtype = f.result().dtype;
   if (f.dtype(x) == dtype && !f.has("dtype")) return false;
   return f.replace(f.node(kProd, {{"self", f.cast(x, dtype)}}, dtype, {}));
 }
 
-bool decompose_distance(Formula& f) {
+bool decompose_distance(AtenBuilder& f) {
   ValueId difference = f.add(f.sub(f["x1"], f["x2"]), f.number("eps").value_or(1e-6));
   if (f.number("p") != 2.0 || f.rank(difference) == 0) return false;
   return f.replace(f.sqrt(f.sum(f.mul(difference, difference), {-1}, f.flag("keepdim"))));
 }
 
 /// Distances between all rows of two matrices.
-bool decompose_cdist(Formula& f) {
+bool decompose_cdist(AtenBuilder& f) {
   ValueId a = f["x1"], b = f["x2"];
   std::optional<double> order = f.number("p");
   if (order != 2.0 || f.rank(a) < 2 || f.rank(b) < 2) return false;
@@ -120,18 +119,18 @@ bool decompose_cdist(Formula& f) {
 }
 
 /// softmax with a dtype of its own casts first.
-bool cast_softmax(Formula& f) {
+bool cast_softmax(AtenBuilder& f) {
   ValueId x = f["self"];
-  DType dtype = f.match.result().dtype;
+  DType dtype = f.result().dtype;
   if (!f.has("dtype") && f.dtype(x) == dtype) return false;
-  std::string schema = f.match.schema().text;
-  return f.replace(f.node(schema, {{"self", f.cast(x, dtype)}, {"dim", f.match["dim"]}}, dtype, f.shape(x)));
+  std::string schema = f.schema().text;
+  return f.replace(f.node(schema, {{"self", f.cast(x, dtype)}, {"dim", f.argument("dim")}}, dtype, f.shape(x)));
 }
 
 /// The product of all up to each, as a product over a triangle.
-bool decompose_cumprod(Formula& f) {
-  ValueId x = f.cast(f["self"], f.match.result().dtype);
-  std::optional<size_t> dim = f.match.dim("dim", f.rank(x));
+bool decompose_cumprod(AtenBuilder& f) {
+  ValueId x = f.cast(f["self"], f.result().dtype);
+  std::optional<size_t> dim = f.dim("dim", f.rank(x));
   if (!dim || f.rank(x) == 0) return false;
   constexpr std::string_view kProdDim =
       "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
@@ -142,14 +141,14 @@ bool decompose_cumprod(Formula& f) {
   ValueId is_factor = f.compare("le", columns, rows);
   for (size_t i = *dim + 1; i < f.rank(x); ++i) is_factor = f.unsqueeze(is_factor, -1);
   ValueId factors = f.where(is_factor, f.unsqueeze(x, at), 1.0);
-  return f.replace(f.node(kProdDim, {{"self", factors}, {"dim", at + 1}}, f.dtype(x), f.match.result().shape));
+  return f.replace(f.node(kProdDim, {{"self", factors}, {"dim", at + 1}}, f.dtype(x), f.result().shape));
 }
 
 /// What each element has more than the one before it, `n` times.
-bool decompose_diff(Formula& f) {
+bool decompose_diff(AtenBuilder& f) {
   ValueId x = f["self"];
-  std::optional<int64_t> times = f.match.integer("n");
-  std::optional<size_t> dim = f.match.dim("dim", f.rank(x));
+  std::optional<int64_t> times = f.integer("n");
+  std::optional<size_t> dim = f.dim("dim", f.rank(x));
   if (!times || *times < 1 || !dim) return false;
   auto at = static_cast<int64_t>(*dim);
   std::vector<ValueId> parts;
@@ -200,6 +199,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> reduction_rules() { return kRules; }
+std::span<const RewriteRule> reductions() { return kRules; }
 
-}  // namespace argosy::executorch
+}  // namespace argosy::decompose

@@ -4,13 +4,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "passes/match.h"
 
-namespace argosy::executorch {
+namespace argosy {
 
-/// Thrown by a Formula where an op is used in a way that has no kernels; it never leaves `write`.
+/// Thrown by an AtenBuilder where an op is used in a way that cannot be written in others; it never leaves `write`.
 struct Refused : std::exception {
   explicit Refused(Error what_is_wrong) : error(std::move(what_is_wrong)) {}
   const char* what() const noexcept override { return error.message.c_str(); }
@@ -19,56 +20,73 @@ struct Refused : std::exception {
 
 using Sizes = std::vector<SymExpr>;
 
-/// What stands in the place of a node, written as one writes a formula: each function adds one node before it and knows
-/// the type of its result. Tensors are broadcast and promoted as in torch. Dims count from the front; negative ones
-/// from behind.
-class Formula {
+/// Builds nodes of ATen ops before a node: each function adds one node and infers the type of its result. Tensors are
+/// broadcast and promoted as in torch. Dims count from the front; negative ones from behind. In a rule it also knows the
+/// node that the rule looks at: its arguments by name, and how it is replaced.
+class AtenBuilder {
  public:
-  Formula(RuleContext& context, const RewriteRule& rule)
-      : match(context),
-        rule_(rule),
-        schemas_(context.program.schemas),
-        outputs_(context.rewriter.graph()[context.node].outputs) {}
+  AtenBuilder(RuleContext& context, const RewriteRule* rule = nullptr);
 
-  Match match;
-  const RewriteRule& rule() const { return rule_; }
-  /// The node whose result a tensor is, if its op has that name; else nullptr. Valid until a node is added.
-  const Node* made_by(ValueId tensor, std::string_view op) const;
-
-  /// Whether anything reads an output of the node.
-  bool is_used(size_t output) const { return !match.emit.graph()[outputs_[output]].uses.empty(); }
-
-  // ---- the node's arguments
-  ValueId operator[](std::string_view argument) const { return match.tensor(argument); }
-  /// Not None; false also where the schema lacks it.
-  bool has(std::string_view argument) const { return match.has(argument) && !match[argument].is<None>(); }
-  bool flag(std::string_view argument) const;
+  // ---- the node of a rule; copies, which stay valid while nodes are added
+  const OpSchema& schema() const { return schema_; }
+  const std::string& op() const { return schema_.name; }
+  const RewriteRule& rule() const { return *rule_; }
+  const std::vector<Argument>& arguments() const { return node_.arguments; }
+  /// An argument that the op's schema has.
+  const Argument& argument(std::string_view name) const;
+  ValueId operator[](std::string_view name) const { return std::get<ValueId>(argument(name).variant()); }
+  /// Whether the schema has such an argument.
+  bool knows(std::string_view name) const { return schema_.find_argument(name).has_value(); }
+  /// Whether it is there and not None.
+  bool has(std::string_view name) const { return knows(name) && !argument(name).is<None>(); }
+  bool flag(std::string_view name) const;
+  /// nullopt: none, or computed.
+  std::optional<int64_t> integer(std::string_view name) const;
   /// A number that is not computed.
-  std::optional<double> number(std::string_view argument) const;
-  /// A list of numbers with one entry for each of `count` dims; a single one counts for all. nullopt: computed.
-  std::optional<std::vector<int64_t>> per_dim(std::string_view argument, size_t count) const;
+  std::optional<double> number(std::string_view name) const;
+  /// A dim counted from the front; nullopt: none, computed or out of range.
+  std::optional<size_t> dim(std::string_view name, size_t rank) const;
   /// A dim, or a list of them, counted from the front; none or an empty list are all.
-  std::vector<int64_t> dims(std::string_view argument, size_t rank) const;
+  std::vector<int64_t> dims(std::string_view name, size_t rank) const;
+  /// A list of numbers with one entry for each of `count` dims; a single one counts for all. nullopt: computed.
+  std::optional<std::vector<int64_t>> per_dim(std::string_view name, size_t count) const;
+
+  size_t output_count() const { return node_.outputs.size(); }
+  /// The type of a tensor among the outputs, with the strides of a new one.
+  TensorType result(size_t index = 0) const;
+  /// The type of the first output, which may be a number.
+  ValueType result_type() const { return graph()[node_.outputs[0]].type; }
+  /// Whether anything reads an output of the node.
+  bool is_used(size_t output) const { return !graph()[node_.outputs[output]].uses.empty(); }
 
   // ---- tensors
-  const TensorType& type(ValueId tensor) const { return match.emit.type(tensor); }
+  const Graph& graph() const { return context_.rewriter.graph(); }
+  const TensorType& type(ValueId tensor) const;
+  /// The node whose result a tensor is, if its op has that name; else nullptr. Valid until a node is added.
+  const Node* made_by(ValueId tensor, std::string_view op) const;
   DType dtype(ValueId tensor) const { return type(tensor).dtype; }
   const Sizes& shape(ValueId tensor) const { return type(tensor).shape; }
   size_t rank(ValueId tensor) const { return shape(tensor).size(); }
   SymExpr size(ValueId tensor, int64_t dim) const { return shape(tensor)[at(tensor, dim)]; }
-  SymExpr one() const { return match.emit.number(1); }
-  SymExpr integer(int64_t value) const { return match.emit.number(value); }
-  SymContext& symbols() const { return match.emit.symbols(); }
+  SymExpr one() const { return integer(1); }
+  SymExpr integer(int64_t value) const { return symbols().integer(value); }
+  SymContext& symbols() const { return *context_.component.symbols; }
 
   /// A size as an argument: a number, or computed from the sizes of these tensors.
   IntItem item(SymExpr size, const std::vector<ValueId>& from);
   IntList items(const Sizes& sizes, const std::vector<ValueId>& from);
-  static Argument argument(const IntItem& item);
+  static Argument as_argument(const IntItem& item);
 
   // ---- any op
-  using Named = Emitter::Named;
+  /// By the names of its arguments; those not named have the schema's defaults. `schema` is the op's text as torch has
+  /// it; where the program already knows the op, the program's schema counts. An argument that the schema lacks, or a
+  /// missing one without a default, is an error.
+  using Named = std::pair<std::string_view, Argument>;
+  ValueId value(std::string_view schema, std::vector<Named> arguments, ValueType type);
   ValueId node(std::string_view schema, std::vector<Named> arguments, DType dtype, Sizes shape);
-  std::vector<ValueId> nodes(std::string_view schema, std::vector<Named> arguments, std::vector<TensorType> types);
+  std::vector<ValueId> nodes(std::string_view schema, std::vector<Named> arguments, const std::vector<TensorType>& types);
+  /// The rule's own node once more, with some arguments changed.
+  ValueId repeated(std::vector<Named> changed);
   /// schema(self) with the shape of its operand.
   ValueId unary(std::string_view schema, ValueId x) { return node(schema, {{"self", x}}, dtype(x), shape(x)); }
   /// schema(self, other), broadcast; the result has the promoted dtype, or the given one.
@@ -118,16 +136,13 @@ class Formula {
   ValueId matmul(ValueId a, ValueId b);
   ValueId softmax(ValueId x, int64_t dim);
 
-  /// Puts it in the node's place, in the dtype that the node had.
+  /// Puts it in the node's place, in the dtype that the node had. True, for rules to return.
   bool replace(ValueId with);
-  bool replace(const std::vector<ValueId>& with) { return match.replace(with); }
+  bool replace(const std::vector<ValueId>& with);
+  /// Removes a node without results.
+  bool erase();
 
   [[noreturn]] static void refuse(std::string why, std::string hint = {});
-  template <class T>
-  static T unwrap(Result<T> result) {
-    if (!result) throw Refused(std::move(result).error());
-    return *std::move(result);
-  }
 
   size_t at(ValueId tensor, int64_t dim) const;
   Sizes broadcast(const Sizes& a, const Sizes& b) const;
@@ -135,21 +150,27 @@ class Formula {
 
  private:
   IntItem computed(SymExpr size, const std::vector<ValueId>& from);
+  /// The size of a dim, as a node.
+  ValueId size_node(ValueId tensor, size_t dim);
+  std::vector<Argument> in_order(const OpSchema& schema, std::vector<Named> named) const;
+  NodeId create(std::string_view schema, std::vector<Named> arguments, std::vector<ValueType> types);
 
-  const RewriteRule& rule_;
-  const SchemaTable& schemas_;
-  const std::vector<ValueId> outputs_;
+  RuleContext& context_;
+  const RewriteRule* rule_;
+  const Node node_;
+  const OpSchema& schema_;
+  const size_t value_limit_;
 };
 
-/// A rule whose function writes a formula: true if it did, false if the rule does not apply.
-template <bool (*function)(Formula&)>
+/// A rule whose function writes what stands in the node's place: true if it did, false if the rule does not apply.
+template <bool (*function)(AtenBuilder&)>
 Result<bool> write(RuleContext& context, const RewriteRule& rule) {
   try {
-    Formula formula(context, rule);
-    return function(formula);
+    AtenBuilder builder(context, &rule);
+    return function(builder);
   } catch (Refused& refused) {
     return fail(std::move(refused.error));
   }
 }
 
-}  // namespace argosy::executorch
+}  // namespace argosy

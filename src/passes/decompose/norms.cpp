@@ -2,20 +2,12 @@
 #include <limits>
 #include <numeric>
 
-#include "backends/executorch/rules/families.h"
-#include "backends/executorch/rules/formula.h"
-#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/decompose/families.h"
 
-namespace argosy::executorch {
+namespace argosy::decompose {
 namespace {
-
-constexpr std::string_view kNativeLayerNorm =
-    "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
-    "(Tensor, Tensor, Tensor)";
-constexpr std::string_view kNativeGroupNorm =
-    "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, "
-    "float eps) -> (Tensor, Tensor, Tensor)";
 
 /// The last `count` dims.
 std::vector<int64_t> last_dims(size_t count) {
@@ -31,9 +23,9 @@ double smallest_step(DType dtype) {
   return static_cast<double>(std::numeric_limits<float>::epsilon());
 }
 
-bool decompose_rms_norm(Formula& f) {
+bool decompose_rms_norm(AtenBuilder& f) {
   ValueId x = f["input"];
-  const auto* normalized = f.match["normalized_shape"].get_if<IntList>();
+  const auto* normalized = f.argument("normalized_shape").get_if<IntList>();
   if (normalized == nullptr || normalized->empty() || normalized->size() > f.rank(x)) return false;
   DType dtype = f.dtype(x), precise = bits_of(dtype) < 32 ? DType::kF32 : dtype;
   double eps = f.has("eps") ? f.number("eps").value_or(0) : smallest_step(precise);
@@ -45,23 +37,23 @@ bool decompose_rms_norm(Formula& f) {
 }
 
 /// Something of one number per channel beside an image.
-ValueId by_channel(Formula& f, ValueId vector, ValueId image) {
+ValueId by_channel(AtenBuilder& f, ValueId vector, ValueId image) {
   Sizes shape(f.rank(image), f.one());
   shape[1] = f.size(vector, 0);
   return f.reshape(vector, shape);
 }
 
 /// What is the same for all pixels of a channel is computed first.
-bool decompose_batch_norm(Formula& f) {
+bool decompose_batch_norm(AtenBuilder& f) {
   ValueId x = f["input"];
-  bool is_training = f.match.has("training") && f.flag("training");
+  bool is_training = f.knows("training") && f.flag("training");
   if (f.rank(x) < 2) return false;
   DType dtype = f.dtype(x);
   ValueId mean, variance;
   if (f.has("running_mean") && f.has("running_var") && !is_training) {
     mean = f.cast(f["running_mean"], dtype);
     variance = f.cast(f["running_var"], dtype);
-  } else if (!f.has("running_mean") && !f.has("running_var") && f.match.output_count() == 1) {
+  } else if (!f.has("running_mean") && !f.has("running_var") && f.output_count() == 1) {
     std::vector<int64_t> dims = {0};
     for (size_t i = 2; i < f.rank(x); ++i) dims.push_back(static_cast<int64_t>(i));
     ValueId kept = f.mean(x, dims, true), distance = f.sub(x, kept);
@@ -70,74 +62,25 @@ bool decompose_batch_norm(Formula& f) {
   } else {
     return false;
   }
-  std::string_view eps_name = f.match.has("eps") ? "eps" : "epsilon";
+  std::string_view eps_name = f.knows("eps") ? "eps" : "epsilon";
   ValueId factor = f.rsqrt(f.add(variance, f.number(eps_name).value_or(1e-5)));
   if (f.has("weight")) factor = f.mul(factor, f["weight"]);
   ValueId shift = f.neg(f.mul(mean, factor));
   if (f.has("bias")) shift = f.add(shift, f["bias"]);
   ValueId result = f.add(f.mul(x, by_channel(f, factor, x)), by_channel(f, shift, x));
-  if (f.match.output_count() == 1) return f.replace(result);
+  if (f.output_count() == 1) return f.replace(result);
   ValueId none = f.full({f.integer(0)}, 0.0, dtype, {});
   return f.replace({result, none, none});
-}
-
-/// (input, weight, bias, groups) as the kernel takes them.
-std::vector<ValueId> group_norm(Formula& f, ValueId x, int64_t groups, double eps) {
-  Sizes image(f.shape(x).begin() + 2, f.shape(x).end());
-  SymExpr pixels = image.empty() ? f.one() : f.symbols().mul(image);
-  auto optional = [&](std::string_view name) { return f.has(name) ? Argument(f[name]) : Argument(None{}); };
-  TensorType moments{f.dtype(x), {f.size(x, 0), f.integer(groups)}, {}};
-  return f.nodes(kNativeGroupNorm,
-                 {{"input", x},
-                  {"weight", optional("weight")},
-                  {"bias", optional("bias")},
-                  {"N", f.argument(f.item(f.size(x, 0), {x}))},
-                  {"C", f.argument(f.item(f.size(x, 1), {x}))},
-                  {"HxW", f.argument(f.item(pixels, {x}))},
-                  {"group", groups},
-                  {"eps", eps}},
-                 {{f.dtype(x), f.shape(x), {}}, moments, moments});
-}
-
-bool select_group_norm(Formula& f) {
-  ValueId x = f["input"];
-  std::optional<int64_t> groups = f.match.integer("num_groups");
-  if (!groups || f.rank(x) < 2) return false;
-  return f.replace(group_norm(f, x, *groups, f.number("eps").value_or(1e-5))[0]);
-}
-
-bool select_instance_norm(Formula& f) {
-  ValueId x = f["input"];
-  std::optional<int64_t> channels = f.rank(x) >= 2 ? f.size(x, 1).as_integer() : std::nullopt;
-  if (!channels || !f.flag("use_input_stats")) return false;
-  return f.replace(group_norm(f, x, *channels, f.number("eps").value_or(1e-5))[0]);
-}
-
-bool select_layer_norm(Formula& f) {
-  ValueId x = f["input"];
-  const auto* normalized = f.match["normalized_shape"].get_if<IntList>();
-  if (normalized == nullptr || normalized->size() > f.rank(x)) return false;
-  Sizes moments = f.reduced(x, last_dims(normalized->size()), true);
-  auto optional = [&](std::string_view name) { return f.has(name) ? Argument(f[name]) : Argument(None{}); };
-  TensorType small{f.dtype(x), moments, {}};
-  std::vector<ValueId> results = f.nodes(kNativeLayerNorm,
-                                         {{"input", x},
-                                          {"normalized_shape", *normalized},
-                                          {"weight", optional("weight")},
-                                          {"bias", optional("bias")},
-                                          {"eps", f.match["eps"]}},
-                                         {{f.dtype(x), f.shape(x), {}}, small, small});
-  return f.replace(results[0]);
 }
 
 // ---- lengths of vectors ----
 
 /// (sum |x|^order)^(1/order) over dims
-ValueId vector_norm(Formula& f, ValueId x, double order, const std::vector<int64_t>& dims, bool keeps_dims) {
+ValueId vector_norm(AtenBuilder& f, ValueId x, double order, const std::vector<int64_t>& dims, bool keeps_dims) {
   if (order == 2) return f.sqrt(f.sum(f.mul(x, x), dims, keeps_dims));
   if (order == 1) return f.sum(f.abs(x), dims, keeps_dims);
   if (std::isinf(order)) {
-    std::string_view schema = order > 0 ? schemas::kAmax : schemas::kAmin;
+    std::string_view schema = order > 0 ? aten::kAmax : aten::kAmin;
     return f.node(schema, {{"self", f.abs(x)}, {"dim", to_list(dims)}, {"keepdim", keeps_dims}}, f.dtype(x),
                   f.reduced(x, dims, keeps_dims));
   }
@@ -150,13 +93,13 @@ ValueId vector_norm(Formula& f, ValueId x, double order, const std::vector<int64
 }
 
 /// linalg_vector_norm, norm and linalg_norm of vectors.
-bool decompose_vector_norm(Formula& f) {
+bool decompose_vector_norm(AtenBuilder& f) {
   ValueId x = f["self"];
-  DType dtype = f.match.result().dtype;
-  std::string_view name = f.match.has("p") ? "p" : "ord";
+  DType dtype = f.result().dtype;
+  std::string_view name = f.knows("p") ? "p" : "ord";
   double order = 2;
   if (f.has(name)) {
-    if (f.match[name].is<std::string>()) return false;
+    if (f.argument(name).is<std::string>()) return false;
     std::optional<double> given = f.number(name);
     if (!given) return false;
     order = *given;
@@ -164,14 +107,14 @@ bool decompose_vector_norm(Formula& f) {
   if (kind_of(dtype) != DTypeKind::kFloat) return false;
   std::vector<int64_t> dims = f.dims("dim", f.rank(x));
   // With an order, linalg_norm over two dims is that of a matrix; without one all elements count.
-  if (f.match.schema().name == "aten.linalg_norm.default" && f.has("ord") && dims.size() != 1) return false;
+  if (f.op() == "aten.linalg_norm.default" && f.has("ord") && dims.size() != 1) return false;
   return f.replace(vector_norm(f, f.cast(x, dtype), order, dims, f.flag("keepdim")));
 }
 
 /// v * g / |v|, the norm over all dims but one.
-bool decompose_weight_norm(Formula& f) {
+bool decompose_weight_norm(AtenBuilder& f) {
   ValueId v = f["v"];
-  std::optional<int64_t> dim = f.match.integer("dim");
+  std::optional<int64_t> dim = f.integer("dim");
   if (!dim || *dim < -1 || *dim >= static_cast<int64_t>(f.rank(v))) return false;
   std::vector<int64_t> dims;
   for (int64_t i = 0; i < static_cast<int64_t>(f.rank(v)); ++i) {
@@ -180,11 +123,11 @@ bool decompose_weight_norm(Formula& f) {
   return f.replace(f.mul(v, f.div(f["g"], vector_norm(f, v, 2, dims, true))));
 }
 
-bool decompose_cosine_similarity(Formula& f) {
+bool decompose_cosine_similarity(AtenBuilder& f) {
   ValueId a = f["x1"], b = f["x2"];
   Sizes all = f.broadcast(f.shape(a), f.shape(b));
   if (f.rank(a) != all.size() || f.rank(b) != all.size()) return false;
-  std::optional<size_t> dim = f.match.dim("dim", all.size());
+  std::optional<size_t> dim = f.dim("dim", all.size());
   if (!dim || kind_of(f.dtype(a)) != DTypeKind::kFloat) return false;
   auto at = static_cast<int64_t>(*dim);
   double eps = f.number("eps").value_or(1e-8);
@@ -208,15 +151,8 @@ constexpr RewriteRule kRules[] = {
      .apply = write<decompose_cosine_similarity>},
 };
 
-constexpr RewriteRule kKernelRules[] = {
-    {.op = "aten.layer_norm.default", .name = "select-layer-norm", .apply = write<select_layer_norm>},
-    {.op = "aten.group_norm.default", .name = "select-group-norm", .apply = write<select_group_norm>},
-    {.op = "aten.instance_norm.default", .name = "select-instance-norm", .apply = write<select_instance_norm>},
-};
-
 }  // namespace
 
-std::span<const RewriteRule> norm_rules() { return kRules; }
-std::span<const RewriteRule> norm_kernel_rules() { return kKernelRules; }
+std::span<const RewriteRule> norms() { return kRules; }
 
-}  // namespace argosy::executorch
+}  // namespace argosy::decompose

@@ -1,18 +1,17 @@
-#include "backends/executorch/rules/families.h"
-#include "backends/executorch/rules/formula.h"
-#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/decompose/families.h"
 
-namespace argosy::executorch {
+namespace argosy::decompose {
 namespace {
 
 /// Sorted is the top of all. That kernel puts equal numbers in any order: whole ones are made different by their
 /// places, as long as they are far from the limits of 64 bits; real ones that are equal may change places.
-bool decompose_sort(Formula& f) {
+bool decompose_sort(AtenBuilder& f) {
   ValueId x = f["self"];
-  const TensorType values_type = f.match.result(0), indices_type = f.match.result(1);
+  const TensorType values_type = f.result(0), indices_type = f.result(1);
   if (f.rank(x) == 0) return f.replace({x, f.scalar(int64_t{0}, DType::kI64)});
-  std::optional<size_t> dim = f.match.dim("dim", f.rank(x));
+  std::optional<size_t> dim = f.dim("dim", f.rank(x));
   if (!dim) return false;
   auto at = static_cast<int64_t>(*dim);
   bool is_descending = f.flag("descending"), is_whole = kind_of(f.dtype(x)) != DTypeKind::kFloat;
@@ -25,43 +24,43 @@ bool decompose_sort(Formula& f) {
     keys = is_descending ? f.sub(keys, places) : f.add(keys, places);
   }
   TensorType keys_type{f.dtype(keys), f.shape(x), {}};
-  std::vector<ValueId> sorted = f.nodes(schemas::kTopk,
+  std::vector<ValueId> sorted = f.nodes(aten::kTopk,
                                         {{"self", keys},
-                                         {"k", f.argument(f.item(f.size(x, at), {x}))},
+                                         {"k", f.as_argument(f.item(f.size(x, at), {x}))},
                                          {"dim", at},
                                          {"largest", is_descending},
                                          {"sorted", true}},
                                         {keys_type, {DType::kI64, f.shape(x), {}}});
   if (!is_whole) return f.replace({sorted[0], sorted[1]});
-  ValueId values = f.node(schemas::kGather, {{"self", x}, {"dim", at}, {"index", sorted[1]}}, f.dtype(x), f.shape(x));
+  ValueId values = f.node(aten::kGather, {{"self", x}, {"dim", at}, {"index", sorted[1]}}, f.dtype(x), f.shape(x));
   return f.replace({values, sorted[1]});
 }
 
-bool decompose_topk(Formula& f) {
+bool decompose_topk(AtenBuilder& f) {
   ValueId x = f["self"];
   if (f.dtype(x) != DType::kBool) return false;
-  const TensorType values = f.match.result(0), indices = f.match.result(1);
-  std::vector<ValueId> found = f.nodes(schemas::kTopk,
+  const TensorType values = f.result(0), indices = f.result(1);
+  std::vector<ValueId> found = f.nodes(aten::kTopk,
                                        {{"self", f.cast(x, DType::kU8)},
-                                        {"k", f.match["k"]},
-                                        {"dim", f.match["dim"]},
-                                        {"largest", f.match["largest"]},
-                                        {"sorted", f.match["sorted"]}},
+                                        {"k", f.argument("k")},
+                                        {"dim", f.argument("dim")},
+                                        {"largest", f.argument("largest")},
+                                        {"sorted", f.argument("sorted")}},
                                        {{DType::kU8, values.shape, {}}, indices});
   return f.replace({f.cast(found[0], DType::kBool), found[1]});
 }
 
 /// The k-th smallest number, or the lower median.
-bool decompose_kth(Formula& f) {
+bool decompose_kth(AtenBuilder& f) {
   ValueId x = f["self"];
-  if (f.rank(x) == 0 || f.match.output_count() != 2) return false;
-  std::optional<size_t> dim = f.match.dim("dim", f.rank(x));
+  if (f.rank(x) == 0 || f.output_count() != 2) return false;
+  std::optional<size_t> dim = f.dim("dim", f.rank(x));
   if (!dim) return false;
   auto at = static_cast<int64_t>(*dim);
   std::optional<int64_t> size = f.size(x, at).as_integer();
   int64_t k = 0;
-  if (f.match.has("k")) {
-    std::optional<int64_t> given = f.match.integer("k");
+  if (f.knows("k")) {
+    std::optional<int64_t> given = f.integer("k");
     if (!given) return false;
     k = *given;
   } else if (size) {
@@ -72,7 +71,7 @@ bool decompose_kth(Formula& f) {
   TensorType top{f.dtype(x), f.shape(x), {}};
   top.shape[*dim] = f.integer(k);
   std::vector<ValueId> sorted =
-      f.nodes(schemas::kTopk, {{"self", x}, {"k", k}, {"dim", at}, {"largest", false}, {"sorted", true}},
+      f.nodes(aten::kTopk, {{"self", x}, {"k", k}, {"dim", at}, {"largest", false}, {"sorted", true}},
               {top, {DType::kI64, top.shape, {}}});
   std::vector<ValueId> results;
   for (ValueId each : sorted) {
@@ -92,6 +91,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> order_rules() { return kRules; }
+std::span<const RewriteRule> order() { return kRules; }
 
-}  // namespace argosy::executorch
+}  // namespace argosy::decompose

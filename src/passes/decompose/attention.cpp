@@ -1,12 +1,11 @@
 #include <cmath>
 #include <limits>
 
-#include "backends/executorch/rules/families.h"
-#include "backends/executorch/rules/formula.h"
-#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/decompose/families.h"
 
-namespace argosy::executorch {
+namespace argosy::decompose {
 namespace {
 
 /// What hides a score: far below any, and still finite when another is added to it.
@@ -17,7 +16,7 @@ double hidden(DType dtype) {
 }
 
 /// Keys or values before each head was repeated for the queries that share it: as reshape(expand(unsqueeze(x, 2))).
-std::optional<ValueId> before_repeats(Formula& f, ValueId tensor) {
+std::optional<ValueId> before_repeats(AtenBuilder& f, ValueId tensor) {
   if (f.rank(tensor) != 4) return std::nullopt;
   const Node* reshape = f.made_by(tensor, "aten.reshape.default");
   if (reshape == nullptr) return std::nullopt;
@@ -39,7 +38,7 @@ struct Mask {
 };
 
 /// Nodes of two layers that share a mask are equal, so that they are computed once.
-std::optional<Mask> mask_of(Formula& f, ValueId query, ValueId key) {
+std::optional<Mask> mask_of(AtenBuilder& f, ValueId query, ValueId key) {
   DType dtype = f.dtype(query);
   ValueId zero, low;
   auto choose = [&](ValueId shown) {
@@ -62,7 +61,7 @@ std::optional<Mask> mask_of(Formula& f, ValueId query, ValueId key) {
 
 /// A row that may see nothing gives 0 in torch, where a softmax over -inf alone gives NaN: it is computed on finite
 /// numbers and multiplied by 0. Heads of queries that share keys are rows of one product.
-bool decompose_attention(Formula& f) {
+bool decompose_attention(AtenBuilder& f) {
   ValueId query = f["query"], key = f["key"], value = f["value"];
   const size_t rank = f.rank(query);
   if (f.number("dropout_p") != 0.0) f.refuse("dropout in attention", "export the model in eval() mode");
@@ -120,11 +119,11 @@ bool decompose_attention(Formula& f) {
 }
 
 /// softmax that gives 0 where all is -inf
-bool decompose_safe_softmax(Formula& f) {
+bool decompose_safe_softmax(AtenBuilder& f) {
   ValueId x = f["self"];
-  std::optional<size_t> dim = f.match.dim("dim", f.rank(x));
+  std::optional<size_t> dim = f.dim("dim", f.rank(x));
   if (!dim) return false;
-  x = f.cast(x, f.match.result().dtype);
+  x = f.cast(x, f.result().dtype);
   auto at = static_cast<int64_t>(*dim);
   ValueId sees = f.compare("gt", f.amax(x, {at}, true), Argument(-std::numeric_limits<double>::infinity()));
   ValueId weights = f.softmax(f.clamp(x, hidden(f.dtype(x)), std::nullopt), at);
@@ -140,6 +139,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> attention_rules() { return kRules; }
+std::span<const RewriteRule> attention() { return kRules; }
 
-}  // namespace argosy::executorch
+}  // namespace argosy::decompose

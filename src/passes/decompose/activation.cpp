@@ -1,44 +1,43 @@
-#include "backends/executorch/rules/families.h"
-#include "backends/executorch/rules/formula.h"
-#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/decompose/families.h"
 
-namespace argosy::executorch {
+namespace argosy::decompose {
 namespace {
 
 constexpr std::string_view kElu =
     "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor";
 
-bool is_float(Formula& f, ValueId x) { return kind_of(f.dtype(x)) == DTypeKind::kFloat; }
+bool is_float(AtenBuilder& f, ValueId x) { return kind_of(f.dtype(x)) == DTypeKind::kFloat; }
 
 /// log(1 + exp(beta * x)) / beta, which neither overflows nor loses small numbers.
-ValueId softplus(Formula& f, ValueId x, double beta) {
+ValueId softplus(AtenBuilder& f, ValueId x, double beta) {
   ValueId scaled = f.mul(x, beta);
-  ValueId rest = f.unary(schemas::kLog1p, f.exp(f.neg(f.abs(scaled))));
-  return f.add(f.unary(schemas::kRelu, x), f.mul(rest, 1 / beta));
+  ValueId rest = f.unary(aten::kLog1p, f.exp(f.neg(f.abs(scaled))));
+  return f.add(f.unary(aten::kRelu, x), f.mul(rest, 1 / beta));
 }
 
-bool decompose_silu(Formula& f) {
+bool decompose_silu(AtenBuilder& f) {
   ValueId x = f["self"];
   return is_float(f, x) && f.replace(f.mul(x, f.sigmoid(x)));
 }
 
-bool decompose_hardsigmoid(Formula& f) {
+bool decompose_hardsigmoid(AtenBuilder& f) {
   ValueId x = f["self"];
   return is_float(f, x) && f.replace(f.mul(f.clamp(f.add(x, 3.0), 0.0, 6.0), 1.0 / 6));
 }
 
-bool decompose_hardswish(Formula& f) {
+bool decompose_hardswish(AtenBuilder& f) {
   ValueId x = f["self"];
   return is_float(f, x) && f.replace(f.mul(x, f.mul(f.clamp(f.add(x, 3.0), 0.0, 6.0), 1.0 / 6)));
 }
 
-bool decompose_mish(Formula& f) {
+bool decompose_mish(AtenBuilder& f) {
   ValueId x = f["self"];
   return is_float(f, x) && f.replace(f.mul(x, f.tanh(softplus(f, x, 1))));
 }
 
-bool decompose_softplus(Formula& f) {
+bool decompose_softplus(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<double> beta = f.number("beta"), threshold = f.number("threshold");
   if (!is_float(f, x) || !beta || *beta == 0 || !threshold) return false;
@@ -48,30 +47,30 @@ bool decompose_softplus(Formula& f) {
   return f.replace(smooth);
 }
 
-bool decompose_log_sigmoid(Formula& f) {
+bool decompose_log_sigmoid(AtenBuilder& f) {
   ValueId x = f["self"];
   return is_float(f, x) && f.replace(f.neg(softplus(f, f.neg(x), 1)));
 }
 
-ValueId elu(Formula& f, ValueId x, double alpha, double scale, double input_scale) {
+ValueId elu(AtenBuilder& f, ValueId x, double alpha, double scale, double input_scale) {
   return f.node(kElu, {{"self", x}, {"alpha", alpha}, {"scale", scale}, {"input_scale", input_scale}}, f.dtype(x),
                 f.shape(x));
 }
 
-bool decompose_selu(Formula& f) {
+bool decompose_selu(AtenBuilder& f) {
   ValueId x = f["self"];
   return is_float(f, x) &&
          f.replace(elu(f, x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1));
 }
 
-bool decompose_celu(Formula& f) {
+bool decompose_celu(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<double> alpha = f.number("alpha");
   if (!is_float(f, x) || !alpha || *alpha == 0) return false;
   return f.replace(elu(f, x, *alpha, 1, 1 / *alpha));
 }
 
-bool decompose_prelu(Formula& f) {
+bool decompose_prelu(AtenBuilder& f) {
   ValueId x = f["self"], weight = f["weight"];
   if (f.rank(weight) == 1 && f.size(weight, 0).as_integer() != 1 && f.rank(x) > 2) {
     Sizes shape(f.rank(x), f.one());
@@ -81,7 +80,7 @@ bool decompose_prelu(Formula& f) {
   return f.replace(f.where(f.compare("gt", x, Argument(0.0)), x, f.mul(x, weight)));
 }
 
-bool decompose_hardshrink(Formula& f) {
+bool decompose_hardshrink(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<double> width = f.number("lambd");
   if (!is_float(f, x) || !width) return false;
@@ -90,25 +89,25 @@ bool decompose_hardshrink(Formula& f) {
   return f.replace(f.where(is_small, f.scalar(0.0, f.dtype(x)), x));
 }
 
-bool decompose_softshrink(Formula& f) {
+bool decompose_softshrink(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<double> width = f.number("lambd");
   if (!is_float(f, x) || !width) return false;
   return f.replace(f.sub(x, f.clamp(x, -*width, *width)));
 }
 
-bool decompose_threshold(Formula& f) {
+bool decompose_threshold(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<double> value = f.number("value");
   if (!value) return false;
-  ValueId is_low = f.compare("le", x, f.match["threshold"]);
-  return f.replace(f.where(is_low, f.scalar(f.match["value"], f.dtype(x)), x));
+  ValueId is_low = f.compare("le", x, f.argument("threshold"));
+  return f.replace(f.where(is_low, f.scalar(f.argument("value"), f.dtype(x)), x));
 }
 
-bool decompose_relu6(Formula& f) { return f.replace(f.clamp(f["self"], 0.0, 6.0)); }
+bool decompose_relu6(AtenBuilder& f) { return f.replace(f.clamp(f["self"], 0.0, 6.0)); }
 
 /// x, and its product with a random factor if it is negative; none in evaluation.
-bool decompose_rrelu(Formula& f) {
+bool decompose_rrelu(AtenBuilder& f) {
   std::optional<double> lower = f.number("lower"), upper = f.number("upper");
   if (f.flag("training") || !lower || !upper) return false;
   ValueId x = f["self"];
@@ -134,6 +133,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> activation_rules() { return kRules; }
+std::span<const RewriteRule> activation() { return kRules; }
 
-}  // namespace argosy::executorch
+}  // namespace argosy::decompose

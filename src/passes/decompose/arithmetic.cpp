@@ -2,26 +2,25 @@
 #include <limits>
 #include <numbers>
 
-#include "backends/executorch/rules/families.h"
-#include "backends/executorch/rules/formula.h"
-#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/decompose/families.h"
 
-namespace argosy::executorch {
+namespace argosy::decompose {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-bool is_float(Formula& f, ValueId x) { return kind_of(f.dtype(x)) == DTypeKind::kFloat; }
+bool is_float(AtenBuilder& f, ValueId x) { return kind_of(f.dtype(x)) == DTypeKind::kFloat; }
 
 /// The result's dtype, which for integers is that of floats.
-ValueId as_result(Formula& f, std::string_view operand) { return f.cast(f[operand], f.match.result().dtype); }
+ValueId as_result(AtenBuilder& f, std::string_view operand) { return f.cast(f[operand], f.result().dtype); }
 
 /// Powers that are products: they are exact, and a kernel need not take logarithms.
-bool simplify_power(Formula& f) {
+bool simplify_power(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<double> exponent = f.number("exponent");
-  if (!exponent || f.dtype(x) != f.match.result().dtype) return false;
+  if (!exponent || f.dtype(x) != f.result().dtype) return false;
   if (*exponent == 1) return f.replace(x);
   if (*exponent == 2) return f.replace(f.mul(x, x));
   if (*exponent == 3) return f.replace(f.mul(f.mul(x, x), x));
@@ -37,11 +36,11 @@ bool simplify_power(Formula& f) {
 }
 
 /// Adding 0, multiplying by 1; and with what is true everywhere.
-bool drop_identity(Formula& f) {
+bool drop_identity(AtenBuilder& f) {
   ValueId x = f["self"];
-  const TensorType result = f.match.result();
+  const TensorType result = f.result();
   if (f.dtype(x) != result.dtype || f.shape(x) != result.shape) return false;
-  const std::string& name = f.match.schema().name;
+  const std::string& name = f.op();
   bool is_sum = name == "aten.add.Scalar" || name == "aten.sub.Scalar";
   // -0.0 + 0 is 0.0.
   if (is_sum && is_float(f, x)) return false;
@@ -49,8 +48,8 @@ bool drop_identity(Formula& f) {
   return f.replace(x);
 }
 
-bool drop_true(Formula& f) {
-  const TensorType result = f.match.result();
+bool drop_true(AtenBuilder& f) {
+  const TensorType result = f.result();
   if (result.dtype != DType::kBool) return false;
   for (bool is_left : {true, false}) {
     ValueId constant = f[is_left ? "self" : "other"], kept = f[is_left ? "other" : "self"];
@@ -62,15 +61,15 @@ bool drop_true(Formula& f) {
   return false;
 }
 
-bool decompose_exp2(Formula& f) { return f.replace(f.exp(f.mul(as_result(f, "self"), std::numbers::ln2))); }
+bool decompose_exp2(AtenBuilder& f) { return f.replace(f.exp(f.mul(as_result(f, "self"), std::numbers::ln2))); }
 
-bool decompose_erfc(Formula& f) {
+bool decompose_erfc(AtenBuilder& f) {
   ValueId x = as_result(f, "self");
-  return f.replace(f.add(f.neg(f.unary(schemas::kErf, x)), 1.0));
+  return f.replace(f.add(f.neg(f.unary(aten::kErf, x)), 1.0));
 }
 
 /// Giles' approximation in single precision, one polynomial in the middle and one for the tails.
-bool decompose_erfinv(Formula& f) {
+bool decompose_erfinv(AtenBuilder& f) {
   ValueId x = as_result(f, "self");
   auto polynomial = [&](ValueId w, std::initializer_list<double> factors) {
     ValueId value = f.mul(w, *factors.begin());
@@ -80,7 +79,7 @@ bool decompose_erfinv(Formula& f) {
     return f.add(value, *(factors.end() - 1));
   };
   // log1p(-x * x) loses nothing near 1, where (1 - x) * (1 + x) is exact enough.
-  ValueId w = f.neg(f.unary(schemas::kLog1p, f.neg(f.mul(x, x))));
+  ValueId w = f.neg(f.unary(aten::kLog1p, f.neg(f.mul(x, x))));
   ValueId middle = polynomial(f.add(w, -2.5), {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06,
                                                0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941});
   ValueId tail =
@@ -92,16 +91,16 @@ bool decompose_erfinv(Formula& f) {
   return f.replace(f.where(is_end, f.mul(x, kInfinity), value));
 }
 
-bool decompose_isfinite(Formula& f) {
+bool decompose_isfinite(AtenBuilder& f) {
   ValueId x = f["self"];
   if (!is_float(f, x)) return f.replace(f.full(f.shape(x), true, DType::kBool, {x}));
   return f.replace(f.compare("lt", f.abs(x), Argument(kInfinity)));
 }
 
-bool decompose_is_infinity(Formula& f) {
+bool decompose_is_infinity(AtenBuilder& f) {
   ValueId x = f["self"];
   if (!is_float(f, x)) return f.replace(f.full(f.shape(x), false, DType::kBool, {x}));
-  double which = f.match.schema().name == "aten.isneginf.default" ? -kInfinity : kInfinity;
+  double which = f.op() == "aten.isneginf.default" ? -kInfinity : kInfinity;
   return f.replace(f.compare("eq", x, Argument(which)));
 }
 
@@ -112,7 +111,7 @@ double largest(DType dtype) {
   return static_cast<double>(std::numeric_limits<float>::max());
 }
 
-bool decompose_nan_to_num(Formula& f) {
+bool decompose_nan_to_num(AtenBuilder& f) {
   ValueId x = f["self"];
   if (!is_float(f, x)) return f.replace(x);
   auto given = [&](std::string_view name, double otherwise) {
@@ -121,37 +120,37 @@ bool decompose_nan_to_num(Formula& f) {
   double limit = largest(f.dtype(x));
   auto constant = [&](double value) { return f.scalar(value, f.dtype(x)); };
   ValueId result =
-      f.where(f.node(schemas::kIsNan, {{"self", x}}, DType::kBool, f.shape(x)), constant(given("nan", 0)), x);
+      f.where(f.node(aten::kIsNan, {{"self", x}}, DType::kBool, f.shape(x)), constant(given("nan", 0)), x);
   result = f.where(f.compare("eq", x, Argument(kInfinity)), constant(given("posinf", limit)), result);
   return f.replace(f.where(f.compare("eq", x, Argument(-kInfinity)), constant(given("neginf", -limit)), result));
 }
 
-bool decompose_frac(Formula& f) { return f.replace(f.sub(f["self"], f.unary(schemas::kTrunc, f["self"]))); }
+bool decompose_frac(AtenBuilder& f) { return f.replace(f.sub(f["self"], f.unary(aten::kTrunc, f["self"]))); }
 
 /// The kernel keeps NaN, where torch gives 0.
-bool decompose_sign(Formula& f) {
+bool decompose_sign(AtenBuilder& f) {
   ValueId x = f["self"];
   if (!is_float(f, x)) {
-    bool is_sign = f.match.schema().name == "aten.sign.default";
-    return !is_sign && kind_of(f.dtype(x)) != DTypeKind::kComplex && f.replace(f.unary(schemas::kSign, x));
+    bool is_sign = f.op() == "aten.sign.default";
+    return !is_sign && kind_of(f.dtype(x)) != DTypeKind::kComplex && f.replace(f.unary(aten::kSign, x));
   }
   ValueId above = f.cast(f.compare("gt", x, Argument(0.0)), f.dtype(x));
   return f.replace(f.sub(above, f.cast(f.compare("lt", x, Argument(0.0)), f.dtype(x))));
 }
 
 /// The kernels give whole numbers the sign of what is divided, as C does.
-bool decompose_remainder(Formula& f) {
-  const TensorType result = f.match.result();
+bool decompose_remainder(AtenBuilder& f) {
+  const TensorType result = f.result();
   if (kind_of(result.dtype) == DTypeKind::kFloat || kind_of(result.dtype) == DTypeKind::kComplex) return false;
   ValueId x = f.cast(f["self"], result.dtype);
-  if (f.match.schema().name == "aten.remainder.Tensor") {
+  if (f.op() == "aten.remainder.Tensor") {
     ValueId y = f.cast(f["other"], result.dtype);
     ValueId quotient =
         f.node(aten::kDivTensorMode, {{"self", x}, {"other", y}, {"rounding_mode", std::string("floor")}}, result.dtype,
                result.shape);
     return f.replace(f.sub(x, f.mul(quotient, y)));
   }
-  std::optional<int64_t> y = f.match.integer("other");
+  std::optional<int64_t> y = f.integer("other");
   if (!y || *y == 0) return false;
   ValueId quotient = f.node(aten::kDivScalarMode, {{"self", x}, {"other", *y}, {"rounding_mode", std::string("floor")}},
                             result.dtype, result.shape);
@@ -159,68 +158,67 @@ bool decompose_remainder(Formula& f) {
 }
 
 /// Of sizes: the runtime's gives what is left the sign of what is divided, Python's that of the divisor.
-bool decompose_size_remainder(Formula& f) {
-  const Argument a = f.match["a"], b = f.match["b"];
+bool decompose_size_remainder(AtenBuilder& f) {
+  const Argument a = f.argument("a"), b = f.argument("b");
   const int64_t* divisor = b.get_if<int64_t>();
   const ValueId* value = a.get_if<ValueId>();
   if (divisor == nullptr || *divisor <= 0 || value == nullptr) return false;
-  const SymType* dividend = f.match.emit.graph()[*value].number();
+  const SymType* dividend = f.graph()[*value].number();
   if (dividend == nullptr || dividend->kind != SymType::Kind::kInt || !dividend->expression.is_valid()) return false;
   SymExpr size = dividend->expression, by = f.integer(*divisor);
   if (f.symbols().range(size).min >= 0) return false;
   auto number = [&](std::string_view schema, Argument x, Argument y, SymExpr result) {
-    return Formula::unwrap(
-        f.match.emit.positional(schema, {std::move(x), std::move(y)}, SymType{SymType::Kind::kInt, result}));
+    return f.value(schema, {{"a", std::move(x)}, {"b", std::move(y)}}, SymType{SymType::Kind::kInt, result});
   };
   SymExpr quotient = f.symbols().floor_div(size, by), whole = f.symbols().mul(quotient, by);
   ValueId part = number("_operator.floordiv(Any a, Any b) -> Any", a, b, quotient);
   part = number("_operator.mul(Any a, Any b) -> Any", part, b, whole);
-  SymExpr left = std::get<SymType>(f.match.result_type()).expression;
-  return f.match.replace(number("_operator.sub(Any a, Any b) -> Any", a, part, left));
+  SymExpr left = std::get<SymType>(f.result_type()).expression;
+  return f.replace(number("_operator.sub(Any a, Any b) -> Any", a, part, left));
 }
 
 /// The kernel takes one dtype.
-bool cast_where(Formula& f) {
-  const TensorType result = f.match.result();
+bool cast_where(AtenBuilder& f) {
+  const TensorType result = f.result();
   if (f.dtype(f["self"]) == result.dtype && f.dtype(f["other"]) == result.dtype) return false;
-  return f.replace(f.node(schemas::kWhere,
+  return f.replace(f.node(aten::kWhere,
                           {{"condition", f["condition"]},
                            {"self", f.cast(f["self"], result.dtype)},
                            {"other", f.cast(f["other"], result.dtype)}},
                           result.dtype, result.shape));
 }
 
-bool decompose_deg2rad(Formula& f) { return f.replace(f.mul(as_result(f, "self"), std::numbers::pi / 180)); }
-bool decompose_rad2deg(Formula& f) { return f.replace(f.mul(as_result(f, "self"), 180 / std::numbers::pi)); }
+bool decompose_deg2rad(AtenBuilder& f) { return f.replace(f.mul(as_result(f, "self"), std::numbers::pi / 180)); }
+bool decompose_rad2deg(AtenBuilder& f) { return f.replace(f.mul(as_result(f, "self"), 180 / std::numbers::pi)); }
 
 /// start + weight * (end - start)
-bool decompose_lerp(Formula& f) {
+bool decompose_lerp(AtenBuilder& f) {
   ValueId start = f["self"], distance = f.sub(f["end"], start);
-  if (f.match["weight"].is<ValueId>()) return f.replace(f.add(start, f.mul(distance, f["weight"])));
+  if (f.argument("weight").is<ValueId>()) return f.replace(f.add(start, f.mul(distance, f["weight"])));
   std::optional<double> weight = f.number("weight");
   return weight && f.replace(f.add(start, f.mul(distance, *weight)));
 }
 
-bool decompose_heaviside(Formula& f) {
+bool decompose_heaviside(AtenBuilder& f) {
   ValueId x = f["self"], values = f["values"];
   ValueId step = f.cast(f.compare("gt", x, Argument(int64_t{0})), f.dtype(x));
   return f.replace(f.where(f.compare("eq", x, Argument(int64_t{0})), values, step));
 }
 
-bool decompose_hypot(Formula& f) {
+bool decompose_hypot(AtenBuilder& f) {
   ValueId a = f["self"], b = f["other"];
   return f.replace(f.sqrt(f.add(f.mul(a, a), f.mul(b, b))));
 }
 
-bool decompose_logaddexp(Formula& f) {
+bool decompose_logaddexp(AtenBuilder& f) {
   ValueId a = f["self"], b = f["other"];
-  ValueId high = f.binary(schemas::kMaximum, a, b);
+  ValueId high = f.binary(aten::kMaximum, a, b);
   ValueId difference = f.neg(f.abs(f.sub(a, b)));
-  return f.replace(f.add(high, f.unary(schemas::kLog1p, f.exp(difference))));
+  return f.replace(f.add(high, f.unary(aten::kLog1p, f.exp(difference))));
 }
 
-bool decompose_xlogy(Formula& f) {
-  DType dtype = f.match.result().dtype;
+bool decompose_xlogy(AtenBuilder& f) {
+  DType dtype = f.result().dtype;
   ValueId x = f.cast(f["self"], dtype), y = f.cast(f["other"], dtype);
   ValueId product = f.mul(x, f.log(y));
   ValueId is_zero = f.compare("eq", x, Argument(0.0));
@@ -228,8 +226,8 @@ bool decompose_xlogy(Formula& f) {
   return f.replace(f.where(is_zero, f.scalar(0.0, dtype), product));
 }
 
-bool decompose_copysign(Formula& f) {
-  DType dtype = f.match.result().dtype;
+bool decompose_copysign(AtenBuilder& f) {
+  DType dtype = f.result().dtype;
   ValueId magnitude = f.abs(f.cast(f["self"], dtype)), sign = f.cast(f["other"], dtype);
   // 1 / x tells -0 from 0.
   ValueId is_negative =
@@ -237,7 +235,7 @@ bool decompose_copysign(Formula& f) {
   return f.replace(f.where(is_negative, f.neg(magnitude), magnitude));
 }
 
-bool decompose_signbit(Formula& f) {
+bool decompose_signbit(AtenBuilder& f) {
   ValueId x = f["self"];
   if (!is_float(f, x)) return f.replace(f.compare("lt", x, Argument(int64_t{0})));
   ValueId shown = f.where(f.compare("eq", x, Argument(0.0)), f.reciprocal(x), x);
@@ -245,16 +243,16 @@ bool decompose_signbit(Formula& f) {
 }
 
 /// fmax, fmin: of a number and NaN, the number.
-bool decompose_fmax(Formula& f) {
+bool decompose_fmax(AtenBuilder& f) {
   ValueId a = f["self"], b = f["other"];
-  bool is_max = f.match.schema().name == "aten.fmax.default";
-  ValueId chosen = f.binary(is_max ? schemas::kMaximum : schemas::kMinimum, a, b);
+  bool is_max = f.op() == "aten.fmax.default";
+  ValueId chosen = f.binary(is_max ? aten::kMaximum : aten::kMinimum, a, b);
   chosen = f.where(f.compare("ne", a, a), b, chosen);
   return f.replace(f.where(f.compare("ne", b, b), a, chosen));
 }
 
 /// |a - b| <= atol + rtol * |b|
-bool decompose_isclose(Formula& f) {
+bool decompose_isclose(AtenBuilder& f) {
   std::optional<double> rtol = f.number("rtol"), atol = f.number("atol");
   if (!rtol || !atol || f.flag("equal_nan") || !is_float(f, f["self"])) return false;
   ValueId a = f["self"], b = f["other"];
@@ -263,8 +261,8 @@ bool decompose_isclose(Formula& f) {
   return f.replace(f.binary(aten::kBitwiseOr, is_near, f.compare("eq", a, b)));
 }
 
-bool decompose_round_decimals(Formula& f) {
-  std::optional<int64_t> decimals = f.match.integer("decimals");
+bool decompose_round_decimals(AtenBuilder& f) {
+  std::optional<int64_t> decimals = f.integer("decimals");
   if (!decimals) return false;
   constexpr std::string_view kRound = "aten::round(Tensor self) -> Tensor";
   double factor = std::pow(10.0, static_cast<double>(std::abs(*decimals)));
@@ -273,39 +271,39 @@ bool decompose_round_decimals(Formula& f) {
   return f.replace(f.mul(scaled, *decimals >= 0 ? 1 / factor : factor));
 }
 
-bool decompose_float_power(Formula& f) {
+bool decompose_float_power(AtenBuilder& f) {
   constexpr std::string_view kPow = "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor";
   if (!f.number("exponent")) return false;
   ValueId x = as_result(f, "self");
-  return f.replace(f.node(kPow, {{"self", x}, {"exponent", f.match["exponent"]}}, f.dtype(x), f.shape(x)));
+  return f.replace(f.node(kPow, {{"self", x}, {"exponent", f.argument("exponent")}}, f.dtype(x), f.shape(x)));
 }
 
 /// Python's operators on tensors of integers, by their names in the list of kernels.
-bool rename_shift(Formula& f) {
-  bool is_left = f.match.schema().name.find("lshift") != std::string::npos;
+bool rename_shift(AtenBuilder& f) {
+  bool is_left = f.op().find("lshift") != std::string::npos;
   std::string schema = std::string("aten::bitwise_") + (is_left ? "left" : "right") +
                        "_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor";
-  const TensorType result = f.match.result();
-  return f.replace(f.node(schema, {{"self", f["self"]}, {"other", f.match["other"]}}, result.dtype, result.shape));
+  const TensorType result = f.result();
+  return f.replace(f.node(schema, {{"self", f["self"]}, {"other", f.argument("other")}}, result.dtype, result.shape));
 }
 
 /// Both branches as tensors.
-bool decompose_where(Formula& f) {
-  const TensorType result = f.match.result();
+bool decompose_where(AtenBuilder& f) {
+  const TensorType result = f.result();
   auto branch = [&](std::string_view name) {
-    return f.match[name].is<ValueId>() && f.match.emit.graph()[f[name]].tensor() != nullptr
+    return f.argument(name).is<ValueId>() && f.graph()[f[name]].tensor() != nullptr
                ? f[name]
-               : f.scalar(f.match[name], result.dtype);
+               : f.scalar(f.argument(name), result.dtype);
   };
   ValueId a = branch("self"), b = branch("other");
   return f.replace(
-      f.node(schemas::kWhere, {{"condition", f["condition"]}, {"self", a}, {"other", b}}, result.dtype, result.shape));
+      f.node(aten::kWhere, {{"condition", f["condition"]}, {"self", a}, {"other", b}}, result.dtype, result.shape));
 }
 
-bool decompose_masked_fill_tensor(Formula& f) {
-  const TensorType result = f.match.result();
+bool decompose_masked_fill_tensor(AtenBuilder& f) {
+  const TensorType result = f.result();
   ValueId value = f.cast(f["value"], result.dtype);
-  return f.replace(f.node(schemas::kWhere, {{"condition", f["mask"]}, {"self", value}, {"other", f["self"]}},
+  return f.replace(f.node(aten::kWhere, {{"condition", f["mask"]}, {"self", value}, {"other", f["self"]}},
                           result.dtype, result.shape));
 }
 
@@ -355,6 +353,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> arithmetic_rules() { return kRules; }
+std::span<const RewriteRule> arithmetic() { return kRules; }
 
-}  // namespace argosy::executorch
+}  // namespace argosy::decompose

@@ -1,12 +1,11 @@
 #include <algorithm>
 #include <map>
 
-#include "backends/executorch/rules/families.h"
-#include "backends/executorch/rules/formula.h"
-#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/decompose/families.h"
 
-namespace argosy::executorch {
+namespace argosy::decompose {
 namespace {
 
 /// A tensor whose dims have letters.
@@ -40,7 +39,7 @@ std::optional<std::string> letters_of(std::string_view text, size_t rank) {
   return letters;
 }
 
-std::optional<Equation> parse(Formula& f, std::string text, const ValueList& tensors) {
+std::optional<Equation> parse(AtenBuilder& f, std::string text, const ValueList& tensors) {
   std::erase(text, ' ');
   size_t arrow = text.find("->");
   std::string_view left = std::string_view(text).substr(0, arrow);
@@ -78,14 +77,14 @@ std::optional<Equation> parse(Formula& f, std::string text, const ValueList& ten
 
 bool contains(std::string_view letters, char letter) { return letters.find(letter) != std::string_view::npos; }
 
-Term ordered(Formula& f, const Term& term, std::string_view letters) {
+Term ordered(AtenBuilder& f, const Term& term, std::string_view letters) {
   std::vector<int64_t> order;
   for (char letter : letters) order.push_back(static_cast<int64_t>(term.letters.find(letter)));
   return {f.permute(term.tensor, order), std::string(letters)};
 }
 
 /// Without the letters that neither the result nor another operand has.
-Term summed(Formula& f, Term term, std::string_view needed) {
+Term summed(AtenBuilder& f, Term term, std::string_view needed) {
   std::vector<int64_t> dims;
   std::string left;
   for (size_t i = 0; i < term.letters.size(); ++i) {
@@ -100,7 +99,7 @@ Term summed(Formula& f, Term term, std::string_view needed) {
 }
 
 /// The product of two terms, summed over what is not needed any more: batch, rows and columns of a matmul.
-Term multiplied(Formula& f, Term a, Term b, const std::string& needed) {
+Term multiplied(AtenBuilder& f, Term a, Term b, const std::string& needed) {
   a = summed(f, a, needed + b.letters);
   b = summed(f, b, needed + a.letters);
   std::string batch, rows, columns, inner;
@@ -141,9 +140,9 @@ Term multiplied(Formula& f, Term a, Term b, const std::string& needed) {
   return {f.reshape(f.matmul(left, right), sizes(letters), from), letters};
 }
 
-bool decompose_einsum(Formula& f) {
-  const auto* text = f.match["equation"].get_if<std::string>();
-  const auto* tensors = f.match["tensors"].get_if<ValueList>();
+bool decompose_einsum(AtenBuilder& f) {
+  const auto* text = f.argument("equation").get_if<std::string>();
+  const auto* tensors = f.argument("tensors").get_if<ValueList>();
   if (text == nullptr || tensors == nullptr || tensors->empty()) return false;
   std::optional<Equation> equation = parse(f, *text, *tensors);
   if (!equation) return false;
@@ -171,6 +170,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> einsum_rules() { return kRules; }
+std::span<const RewriteRule> einsum() { return kRules; }
 
-}  // namespace argosy::executorch
+}  // namespace argosy::decompose

@@ -1,9 +1,8 @@
-#include "backends/executorch/rules/families.h"
-#include "backends/executorch/rules/formula.h"
-#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/decompose/families.h"
 
-namespace argosy::executorch {
+namespace argosy::decompose {
 namespace {
 
 /// The weights of one direction of one layer.
@@ -12,16 +11,16 @@ struct Cell {
   std::optional<ValueId> input_bias, hidden_bias;
 };
 
-ValueId linear(Formula& f, ValueId x, ValueId weight, std::optional<ValueId> bias) {
+ValueId linear(AtenBuilder& f, ValueId x, ValueId weight, std::optional<ValueId> bias) {
   Sizes shape = f.shape(x);
   shape.back() = f.size(weight, 0);
-  return f.node(schemas::kLinear,
+  return f.node(aten::kLinear,
                 {{"input", x}, {"weight", weight}, {"bias", bias ? Argument(*bias) : Argument(None{})}}, f.dtype(x),
                 std::move(shape));
 }
 
 /// One step: gates of the input are computed for all steps at once, those of the state here.
-void step_lstm(Formula& f, ValueId gates, const Cell& cell, std::vector<ValueId>& states) {
+void step_lstm(AtenBuilder& f, ValueId gates, const Cell& cell, std::vector<ValueId>& states) {
   gates = f.add(gates, linear(f, states[0], cell.hidden, cell.hidden_bias));
   SymExpr width = f.size(states[0], -1);
   int64_t size = width.as_integer().value_or(0);
@@ -31,7 +30,7 @@ void step_lstm(Formula& f, ValueId gates, const Cell& cell, std::vector<ValueId>
   states[0] = f.mul(f.sigmoid(gate(3)), f.tanh(states[1]));
 }
 
-void step_gru(Formula& f, ValueId gates, const Cell& cell, std::vector<ValueId>& states) {
+void step_gru(AtenBuilder& f, ValueId gates, const Cell& cell, std::vector<ValueId>& states) {
   ValueId own = linear(f, states[0], cell.hidden, cell.hidden_bias);
   SymExpr width = f.size(states[0], -1);
   int64_t size = width.as_integer().value_or(0);
@@ -43,12 +42,12 @@ void step_gru(Formula& f, ValueId gates, const Cell& cell, std::vector<ValueId>&
 }
 
 /// Written out step by step, where the number of steps is known.
-bool unroll(Formula& f) {
+bool unroll(AtenBuilder& f) {
   constexpr int64_t kMostSteps = 512;
-  bool is_lstm = f.match.schema().name == "aten.lstm.input";
+  bool is_lstm = f.op() == "aten.lstm.input";
   ValueId input = f["input"];
-  const auto* parameters = f.match["params"].get_if<ValueList>();
-  std::optional<int64_t> layers = f.match.integer("num_layers");
+  const auto* parameters = f.argument("params").get_if<ValueList>();
+  std::optional<int64_t> layers = f.integer("num_layers");
   if (f.rank(input) != 3 || parameters == nullptr || !layers) return false;
   if (f.flag("batch_first")) input = f.transpose(input, 0, 1);
   std::optional<int64_t> steps = f.size(input, 0).as_integer();
@@ -56,7 +55,7 @@ bool unroll(Formula& f) {
   if (*steps > kMostSteps) f.refuse("a recurrence over more than 512 steps");
   std::vector<ValueId> initial;
   if (is_lstm) {
-    const auto* list = f.match["hx"].get_if<ValueList>();
+    const auto* list = f.argument("hx").get_if<ValueList>();
     if (list == nullptr) return false;
     initial.assign(list->begin(), list->end());
   } else {
@@ -101,6 +100,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> recurrent_rules() { return kRules; }
+std::span<const RewriteRule> recurrent() { return kRules; }
 
-}  // namespace argosy::executorch
+}  // namespace argosy::decompose

@@ -1,13 +1,12 @@
-#include "backends/executorch/rules/families.h"
-#include "backends/executorch/rules/formula.h"
-#include "backends/executorch/rules/schemas.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/decompose/families.h"
 
-namespace argosy::executorch {
+namespace argosy::decompose {
 namespace {
 
 /// One number for each pair of a row and a column.
-ValueId grid(Formula& f, ValueId x, std::string_view relation, const Argument& shift) {
+ValueId grid(AtenBuilder& f, ValueId x, std::string_view relation, const Argument& shift) {
   ValueId rows = f.unsqueeze(f.arange(f.size(x, -2), DType::kI64, {x}), 1);
   ValueId columns = f.arange(f.size(x, -1), DType::kI64, {x});
   ValueId distance = f.sub(columns, rows);
@@ -15,48 +14,48 @@ ValueId grid(Formula& f, ValueId x, std::string_view relation, const Argument& s
 }
 
 /// Where column - row >= diagonal. A kernel exists only for the other half.
-bool decompose_triu(Formula& f) {
+bool decompose_triu(AtenBuilder& f) {
   ValueId x = f["self"];
   if (f.rank(x) < 2) return false;
-  ValueId is_kept = grid(f, x, "ge", f.match["diagonal"]);
+  ValueId is_kept = grid(f, x, "ge", f.argument("diagonal"));
   if (f.dtype(x) == DType::kBool) return f.replace(f.bitwise_and(x, is_kept));
   return f.replace(f.where(is_kept, x, 0.0));
 }
 
-bool rename_index(Formula& f) {
-  const TensorType result = f.match.result();
-  if (f.match.schema().name == "aten._unsafe_index.Tensor") {
+bool rename_index(AtenBuilder& f) {
+  const TensorType result = f.result();
+  if (f.op() == "aten._unsafe_index.Tensor") {
     return f.replace(
-        f.node(schemas::kIndex, {{"self", f["self"]}, {"indices", f.match["indices"]}}, result.dtype, result.shape));
+        f.node(aten::kIndex, {{"self", f["self"]}, {"indices", f.argument("indices")}}, result.dtype, result.shape));
   }
-  return f.replace(f.node(schemas::kIndexPut,
+  return f.replace(f.node(aten::kIndexPut,
                           {{"self", f["self"]},
-                           {"indices", f.match["indices"]},
+                           {"indices", f.argument("indices")},
                            {"values", f["values"]},
-                           {"accumulate", f.match["accumulate"]}},
+                           {"accumulate", f.argument("accumulate")}},
                           result.dtype, result.shape));
 }
 
-bool decompose_take(Formula& f) {
+bool decompose_take(AtenBuilder& f) {
   ValueId x = f["self"], index = f["index"];
   Sizes flat = {f.symbols().mul(f.shape(x).empty() ? Sizes{f.one()} : f.shape(x))};
-  const TensorType result = f.match.result();
-  return f.replace(f.node(schemas::kIndex, {{"self", f.reshape(x, flat)}, {"indices", ValueList{index}}}, result.dtype,
+  const TensorType result = f.result();
+  return f.replace(f.node(aten::kIndex, {{"self", f.reshape(x, flat)}, {"indices", ValueList{index}}}, result.dtype,
                           result.shape));
 }
 
 /// 1 where a class is the one of the row.
-bool decompose_one_hot(Formula& f) {
-  const TensorType result = f.match.result();
-  std::optional<int64_t> classes = f.match.integer("num_classes");
+bool decompose_one_hot(AtenBuilder& f) {
+  const TensorType result = f.result();
+  std::optional<int64_t> classes = f.integer("num_classes");
   if (!classes || *classes < 0) return false;
   ValueId all = f.arange(f.integer(*classes), DType::kI64, {});
   return f.replace(f.compare("eq", f.unsqueeze(f["self"], -1), all));
 }
 
 /// How many boundaries are below a number, or not above it.
-bool decompose_bucketize(Formula& f) {
-  bool is_search = f.match.schema().name == "aten.searchsorted.Tensor";
+bool decompose_bucketize(AtenBuilder& f) {
+  bool is_search = f.op() == "aten.searchsorted.Tensor";
   ValueId x = f["self"], boundaries = f[is_search ? "sorted_sequence" : "boundaries"];
   if (is_search && (f.has("sorter") || f.has("side"))) return false;
   if (f.rank(boundaries) == 0 || (f.rank(boundaries) > 1 && f.rank(boundaries) != f.rank(x))) return false;
@@ -65,7 +64,7 @@ bool decompose_bucketize(Formula& f) {
   return f.replace(f.sum(is_passed, {-1}, false, DType::kI64));
 }
 
-bool decompose_isin(Formula& f) {
+bool decompose_isin(AtenBuilder& f) {
   ValueId x = f["elements"], set = f["test_elements"];
   if (f.rank(set) != 1) return false;
   ValueId found = f.any(f.compare("eq", f.unsqueeze(x, -1), set), -1, false);
@@ -73,10 +72,10 @@ bool decompose_isin(Formula& f) {
 }
 
 /// Counts of numbers by bins of equal width, the last of them closed.
-bool decompose_histc(Formula& f) {
+bool decompose_histc(AtenBuilder& f) {
   ValueId x = f["self"];
-  const TensorType result = f.match.result();
-  std::optional<int64_t> bins = f.match.integer("bins");
+  const TensorType result = f.result();
+  std::optional<int64_t> bins = f.integer("bins");
   std::optional<double> min = f.number("min"), max = f.number("max");
   if (!bins || !min || !max) return false;
   Sizes flat = {f.symbols().mul(f.shape(x).empty() ? Sizes{f.one()} : f.shape(x))};
@@ -104,27 +103,27 @@ bool decompose_histc(Formula& f) {
 }
 
 /// All elements that a window meets, one window after the other.
-bool decompose_unfold(Formula& f) {
+bool decompose_unfold(AtenBuilder& f) {
   constexpr std::string_view kUnfoldCopy =
       "aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor";
   ValueId x = f["self"];
-  const TensorType result = f.match.result();
+  const TensorType result = f.result();
   if (f.rank(x) == 0) return f.replace(f.unsqueeze(x, 0));
-  std::optional<size_t> dim = f.match.dim("dimension", f.rank(x));
+  std::optional<size_t> dim = f.dim("dimension", f.rank(x));
   if (!dim) return false;
   return f.replace(f.node(
       kUnfoldCopy,
-      {{"self", x}, {"dimension", static_cast<int64_t>(*dim)}, {"size", f.match["size"]}, {"step", f.match["step"]}},
+      {{"self", x}, {"dimension", static_cast<int64_t>(*dim)}, {"size", f.argument("size")}, {"step", f.argument("step")}},
       result.dtype, result.shape));
 }
 
 /// Patches of an image as columns.
-bool decompose_im2col(Formula& f) {
+bool decompose_im2col(AtenBuilder& f) {
   ValueId x = f["self"];
   auto kernel = f.per_dim("kernel_size", 2), dilation = f.per_dim("dilation", 2), padding = f.per_dim("padding", 2),
        stride = f.per_dim("stride", 2);
   if (f.rank(x) != 4 || !kernel || !dilation || !padding || !stride) return false;
-  const TensorType result = f.match.result();
+  const TensorType result = f.result();
   Sizes padded = f.shape(x);
   for (size_t i = 0; i < 2; ++i) padded[2 + i] = f.symbols().add(padded[2 + i], f.integer(2 * (*padding)[i]));
   if ((*padding)[0] != 0 || (*padding)[1] != 0) {
@@ -149,15 +148,15 @@ bool decompose_im2col(Formula& f) {
 }
 
 /// Parts that follow each other.
-bool decompose_split(Formula& f) {
+bool decompose_split(AtenBuilder& f) {
   ValueId x = f["self"];
-  std::optional<size_t> dim = f.match.dim("dim", f.rank(x));
+  std::optional<size_t> dim = f.dim("dim", f.rank(x));
   if (!dim) return false;
   auto at = static_cast<int64_t>(*dim);
   std::vector<ValueId> parts;
   int64_t start = 0;
-  for (size_t i = 0; i < f.match.output_count(); ++i) {
-    std::optional<int64_t> size = f.match.result(i).shape[*dim].as_integer();
+  for (size_t i = 0; i < f.output_count(); ++i) {
+    std::optional<int64_t> size = f.result(i).shape[*dim].as_integer();
     if (!size) return false;
     parts.push_back(f.slice(x, at, start, f.integer(*size)));
     start += *size;
@@ -166,24 +165,24 @@ bool decompose_split(Formula& f) {
 }
 
 /// Without dims, all elements in a row.
-bool flatten_roll(Formula& f) {
+bool flatten_roll(AtenBuilder& f) {
   ValueId x = f["self"];
-  std::optional<std::vector<int64_t>> dims = numbers(f.match["dims"]);
-  const auto* shifts = f.match["shifts"].get_if<IntList>();
+  std::optional<std::vector<int64_t>> dims = numbers(f.argument("dims"));
+  const auto* shifts = f.argument("shifts").get_if<IntList>();
   if (!dims || !dims->empty() || shifts == nullptr || f.rank(x) == 0) return false;
   constexpr std::string_view kRoll = "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor";
   ValueId flat = f.reshape(x, {f.symbols().mul(f.shape(x))});
   ValueId rolled =
       f.node(kRoll, {{"self", flat}, {"shifts", *shifts}, {"dims", to_list({0})}}, f.dtype(x), f.shape(flat));
-  return f.replace(f.reshape(rolled, f.match.result().shape, {x}));
+  return f.replace(f.reshape(rolled, f.result().shape, {x}));
 }
 
 /// Where a tensor is not 0: one vector of indices for each dim.
-bool decompose_nonzero(Formula& f) {
+bool decompose_nonzero(AtenBuilder& f) {
   constexpr std::string_view kNonzero = "aten::nonzero(Tensor self) -> Tensor";
-  ValueId x = f[f.match.has("condition") ? "condition" : "self"];
-  if (f.rank(x) == 0 || f.match.output_count() != f.rank(x)) return false;
-  Sizes shape = {f.match.result().shape[0], f.integer(static_cast<int64_t>(f.rank(x)))};
+  ValueId x = f[f.knows("condition") ? "condition" : "self"];
+  if (f.rank(x) == 0 || f.output_count() != f.rank(x)) return false;
+  Sizes shape = {f.result().shape[0], f.integer(static_cast<int64_t>(f.rank(x)))};
   ValueId all = f.node(kNonzero, {{"self", x}}, DType::kI64, shape);
   std::vector<ValueId> columns;
   for (size_t i = 0; i < f.rank(x); ++i) columns.push_back(f.select(all, 1, static_cast<int64_t>(i)));
@@ -211,6 +210,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> indexing_rules() { return kRules; }
+std::span<const RewriteRule> indexing() { return kRules; }
 
-}  // namespace argosy::executorch
+}  // namespace argosy::decompose

@@ -1,0 +1,532 @@
+#include "passes/aten_builder.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "passes/aten_schemas.h"
+
+namespace argosy {
+
+namespace {
+
+constexpr std::string_view kSymSize = "aten::sym_size.int(Tensor self, int dim) -> SymInt";
+
+/// "aten.add.Tensor" -> "add": how values of such a node are called.
+std::string name_of(const OpSchema& schema) {
+  std::string name = schema.name.substr(schema.name.find('.') + 1);
+  return name.substr(0, name.find('.'));
+}
+
+Refused other_schema(std::string what) {
+  return Refused(Error(ErrorCode::kUnsupportedVersion, std::move(what),
+                       "capture the model with a version of torch that this argosy knows"));
+}
+
+}  // namespace
+
+AtenBuilder::AtenBuilder(RuleContext& context, const RewriteRule* rule)
+    : context_(context),
+      rule_(rule),
+      node_(context.rewriter.graph()[context.node]),
+      schema_(context.program.schemas[node_.op]),
+      value_limit_(context.rewriter.graph().value_limit()) {}
+
+void AtenBuilder::refuse(std::string why, std::string hint) {
+  throw Refused(Error(ErrorCode::kUnsupportedFeature, std::move(why), std::move(hint)));
+}
+
+// ---- the node ----
+
+const Argument& AtenBuilder::argument(std::string_view name) const {
+  std::optional<uint32_t> index = schema_.find_argument(name);
+  ARGOSY_CHECK(index && *index < node_.arguments.size(), format("op {} has no argument {}", schema_.name, name));
+  return node_.arguments[*index];
+}
+
+std::optional<int64_t> AtenBuilder::integer(std::string_view name) const {
+  const int64_t* number = argument(name).get_if<int64_t>();
+  return number == nullptr ? std::nullopt : std::optional(*number);
+}
+
+std::optional<size_t> AtenBuilder::dim(std::string_view name, size_t rank) const {
+  std::optional<int64_t> number = integer(name);
+  return number ? wrap_dim(*number, rank) : std::nullopt;
+}
+
+TensorType AtenBuilder::result(size_t index) const {
+  TensorType type = this->type(node_.outputs[index]);
+  type.strides.clear();
+  return type;
+}
+
+bool AtenBuilder::replace(ValueId with) {
+  if (output_count() == 1 && graph()[with].tensor() != nullptr) with = cast(with, result().dtype);
+  return replace(std::vector<ValueId>{with});
+}
+
+bool AtenBuilder::replace(const std::vector<ValueId>& with) {
+  std::vector<std::string> names;
+  for (ValueId output : node_.outputs) names.push_back(graph()[output].name);
+  context_.rewriter.replace(context_.node, with);
+  // What was added stands for the node, so it gets its name.
+  for (size_t i = 0; i < with.size(); ++i) {
+    if (with[i].index >= value_limit_) context_.rewriter.rename(with[i], names[i]);
+  }
+  return true;
+}
+
+bool AtenBuilder::erase() {
+  context_.rewriter.erase(context_.node);
+  return true;
+}
+
+bool AtenBuilder::flag(std::string_view name) const {
+  if (!knows(name)) return false;
+  const bool* value = argument(name).get_if<bool>();
+  return value != nullptr && *value;
+}
+
+std::optional<double> AtenBuilder::number(std::string_view name) const {
+  const Argument& given = argument(name);
+  if (const double* real = given.get_if<double>()) return *real;
+  if (const int64_t* whole = given.get_if<int64_t>()) return static_cast<double>(*whole);
+  if (const bool* truth = given.get_if<bool>()) return *truth ? 1.0 : 0.0;
+  return std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> AtenBuilder::per_dim(std::string_view name, size_t count) const {
+  std::optional<std::vector<int64_t>> list = numbers(argument(name));
+  if (!list) {
+    if (auto single = integer(name)) return std::vector<int64_t>(count, *single);
+    return std::nullopt;
+  }
+  if (list->size() == 1 && count > 1) list->resize(count, (*list)[0]);
+  if (list->size() != count) return std::nullopt;
+  return list;
+}
+
+std::vector<int64_t> AtenBuilder::dims(std::string_view name, size_t rank) const {
+  std::vector<int64_t> given;
+  if (knows(name)) {
+    if (auto single = integer(name)) given = {*single};
+    if (auto list = numbers(argument(name))) given = *list;
+  }
+  if (given.empty() || rank == 0) {
+    given.resize(rank);
+    std::iota(given.begin(), given.end(), 0);
+    return given;
+  }
+  for (int64_t& dim : given) {
+    std::optional<size_t> index = wrap_dim(dim, rank);
+    if (!index) refuse("a dim that the tensor lacks");
+    dim = static_cast<int64_t>(*index);
+  }
+  return given;
+}
+
+// ---- tensors and sizes ----
+
+const TensorType& AtenBuilder::type(ValueId tensor) const {
+  const TensorType* type = graph()[tensor].tensor();
+  ARGOSY_CHECK(type != nullptr, "a rule took a number for a tensor");
+  return *type;
+}
+
+const Node* AtenBuilder::made_by(ValueId tensor, std::string_view op) const {
+  NodeId producer = graph()[tensor].producer;
+  if (!producer.is_valid()) return nullptr;
+  const Node& node = graph()[producer];
+  return context_.program.schemas[node.op].name == op ? &node : nullptr;
+}
+
+ValueId AtenBuilder::size_node(ValueId tensor, size_t dim) {
+  return value(kSymSize, {{"self", tensor}, {"dim", static_cast<int64_t>(dim)}},
+               SymType{SymType::Kind::kInt, shape(tensor)[dim]});
+}
+
+size_t AtenBuilder::at(ValueId tensor, int64_t dim) const {
+  std::optional<size_t> index = wrap_dim(dim, rank(tensor));
+  ARGOSY_CHECK(index.has_value(), "a formula asks for a dim that a tensor lacks");
+  return *index;
+}
+
+Argument AtenBuilder::as_argument(const IntItem& item) {
+  return std::visit([](auto value) { return Argument(value); }, item);
+}
+
+IntItem AtenBuilder::item(SymExpr size, const std::vector<ValueId>& from) {
+  if (auto known = size.as_integer()) return *known;
+  return computed(size, from);
+}
+
+IntItem AtenBuilder::computed(SymExpr size, const std::vector<ValueId>& from) {
+  for (ValueId tensor : from) {
+    const Sizes& own = shape(tensor);
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (own[i] == size) return size_node(tensor, i);
+    }
+  }
+  if (!size.is_valid()) refuse("a size that is not known");
+  // A little more or less than one of them.
+  for (ValueId tensor : from) {
+    for (size_t i = 0; i < rank(tensor); ++i) {
+      SymExpr own = shape(tensor)[i];
+      std::optional<int64_t> more =
+          own.is_valid() && !own.as_integer() ? symbols().sub(size, own).as_integer() : std::nullopt;
+      if (!more) continue;
+      ValueId base = size_node(tensor, i);
+      return value("_operator.add(Any a, Any b) -> Any", {{"a", base}, {"b", *more}}, SymType{SymType::Kind::kInt, size});
+    }
+  }
+  std::string_view schema;
+  switch (size.kind()) {
+    case SymKind::kAdd: schema = "_operator.add(Any a, Any b) -> Any"; break;
+    case SymKind::kMul: schema = "_operator.mul(Any a, Any b) -> Any"; break;
+    case SymKind::kFloorDiv: schema = "_operator.floordiv(Any a, Any b) -> Any"; break;
+    case SymKind::kMod: schema = "_operator.mod(Any a, Any b) -> Any"; break;
+    default: refuse(format("a size that no tensor at hand has: {}", symbols().to_text(size)));
+  }
+  const std::vector<SymExpr> operands(size.operands().begin(), size.operands().end());
+  IntItem total = item(operands[0], from);
+  SymExpr so_far = operands[0];
+  for (size_t i = 1; i < operands.size(); ++i) {
+    switch (size.kind()) {
+      case SymKind::kAdd: so_far = symbols().add(so_far, operands[i]); break;
+      case SymKind::kMul: so_far = symbols().mul(so_far, operands[i]); break;
+      default: so_far = size; break;
+    }
+    Argument other = as_argument(item(operands[i], from));
+    total = value(schema, {{"a", as_argument(total)}, {"b", std::move(other)}}, SymType{SymType::Kind::kInt, so_far});
+  }
+  return total;
+}
+
+IntList AtenBuilder::items(const Sizes& sizes, const std::vector<ValueId>& from) {
+  IntList list;
+  for (SymExpr size : sizes) list.push_back(item(size, from));
+  return list;
+}
+
+Sizes AtenBuilder::broadcast(const Sizes& a, const Sizes& b) const {
+  Sizes joined = a.size() >= b.size() ? a : b;
+  const Sizes& other = a.size() >= b.size() ? b : a;
+  for (size_t i = 0; i < other.size(); ++i) {
+    SymExpr& size = joined[joined.size() - other.size() + i];
+    if (size.as_integer() == 1 || (!size.as_integer() && other[i].as_integer() && other[i].as_integer() != 1)) {
+      size = other[i];
+    }
+  }
+  return joined;
+}
+
+Sizes AtenBuilder::reduced(ValueId x, const std::vector<int64_t>& dims, bool keeps_dims) const {
+  Sizes result;
+  for (size_t i = 0; i < rank(x); ++i) {
+    bool is_reduced = std::ranges::any_of(dims, [&](int64_t dim) { return at(x, dim) == i; });
+    if (!is_reduced) result.push_back(shape(x)[i]);
+    if (is_reduced && keeps_dims) result.push_back(one());
+  }
+  return result;
+}
+
+// ---- nodes ----
+
+std::vector<Argument> AtenBuilder::in_order(const OpSchema& schema, std::vector<Named> named) const {
+  std::vector<Argument> arguments;
+  size_t used = 0;
+  for (const SchemaArgument& wanted : schema.arguments) {
+    auto given = std::find_if(named.begin(), named.end(), [&](const Named& item) { return item.first == wanted.name; });
+    if (given != named.end()) {
+      arguments.push_back(std::move(given->second));
+      ++used;
+    } else if (wanted.default_value) {
+      arguments.push_back(*wanted.default_value);
+    } else {
+      throw other_schema(format("op {} has an argument {} here", schema.name, wanted.name));
+    }
+  }
+  if (used != named.size()) {
+    throw other_schema(format("op {} lacks an argument here: {}", schema.name, schema.text));
+  }
+  return arguments;
+}
+
+NodeId AtenBuilder::create(std::string_view text, std::vector<Named> named, std::vector<ValueType> types) {
+  SchemaTable& schemas = context_.program.schemas;
+  Result<OpId> op = find_or_add(schemas, text);
+  if (!op) throw Refused(std::move(op).error());
+  std::vector<NewValue> outputs;
+  for (ValueType& type : types) outputs.push_back({name_of(schemas[*op]), std::move(type)});
+  return context_.rewriter.create(*op, in_order(schemas[*op], std::move(named)), std::move(outputs));
+}
+
+ValueId AtenBuilder::value(std::string_view schema, std::vector<Named> arguments, ValueType type) {
+  return graph()[create(schema, std::move(arguments), {std::move(type)})].outputs[0];
+}
+
+ValueId AtenBuilder::node(std::string_view schema, std::vector<Named> arguments, DType dtype, Sizes shape) {
+  return value(schema, std::move(arguments), TensorType{dtype, std::move(shape), {}});
+}
+
+ValueId AtenBuilder::repeated(std::vector<Named> changed) {
+  for (size_t i = 0; i < node_.arguments.size(); ++i) {
+    std::string_view name = schema_.arguments[i].name;
+    auto has_name = [&](const Named& item) { return item.first == name; };
+    if (std::ranges::none_of(changed, has_name)) changed.emplace_back(name, node_.arguments[i]);
+  }
+  return value(schema_.text, std::move(changed), result());
+}
+
+std::vector<ValueId> AtenBuilder::nodes(std::string_view schema, std::vector<Named> arguments,
+                                        const std::vector<TensorType>& types) {
+  return graph()[create(schema, std::move(arguments), {types.begin(), types.end()})].outputs;
+}
+
+ValueId AtenBuilder::binary(std::string_view schema, ValueId a, ValueId b, std::optional<DType> dtype) {
+  if (!dtype) {
+    // A tensor without dims gives way to one that has some, if they are of one category.
+    DType left = type(a).dtype, right = type(b).dtype;
+    DTypeKind of_left = kind_of(left), of_right = kind_of(right);
+    if (rank(a) == 0 && rank(b) > 0 && of_right >= of_left) {
+      dtype = right;
+    } else if (rank(b) == 0 && rank(a) > 0 && of_left >= of_right) {
+      dtype = left;
+    } else {
+      dtype = promote(left, right);
+    }
+    if (!dtype) refuse("operands of dtypes that have no common one");
+  }
+  return node(schema, {{"self", a}, {"other", b}}, *dtype, broadcast(shape(a), shape(b)));
+}
+
+ValueId AtenBuilder::add(ValueId a, ValueId b) { return binary(aten::kAddTensor, a, b); }
+ValueId AtenBuilder::sub(ValueId a, ValueId b) { return binary(aten::kSubTensor, a, b); }
+ValueId AtenBuilder::mul(ValueId a, ValueId b) { return binary(aten::kMulTensor, a, b); }
+ValueId AtenBuilder::div(ValueId a, ValueId b) { return binary(aten::kDivTensor, a, b); }
+
+ValueId AtenBuilder::add(ValueId a, double b) {
+  if (b == 0) return a;
+  return node(aten::kAddScalar, {{"self", a}, {"other", b}}, dtype(a), shape(a));
+}
+
+ValueId AtenBuilder::mul(ValueId a, double b) {
+  if (b == 1) return a;
+  return node(aten::kMulScalar, {{"self", a}, {"other", b}}, dtype(a), shape(a));
+}
+
+ValueId AtenBuilder::add_integer(ValueId a, int64_t b) {
+  if (b == 0) return a;
+  return node(aten::kAddScalar, {{"self", a}, {"other", b}}, dtype(a), shape(a));
+}
+
+ValueId AtenBuilder::mul_integer(ValueId a, int64_t b) {
+  if (b == 1) return a;
+  return node(aten::kMulScalar, {{"self", a}, {"other", b}}, dtype(a), shape(a));
+}
+
+ValueId AtenBuilder::exp(ValueId x) { return unary(aten::kExp, x); }
+ValueId AtenBuilder::log(ValueId x) { return unary(aten::kLog, x); }
+ValueId AtenBuilder::sigmoid(ValueId x) { return unary(aten::kSigmoid, x); }
+ValueId AtenBuilder::tanh(ValueId x) { return unary(aten::kTanh, x); }
+ValueId AtenBuilder::sqrt(ValueId x) { return unary(aten::kSqrt, x); }
+ValueId AtenBuilder::rsqrt(ValueId x) { return unary(aten::kRsqrt, x); }
+ValueId AtenBuilder::neg(ValueId x) { return unary(aten::kNeg, x); }
+ValueId AtenBuilder::abs(ValueId x) { return unary(aten::kAbs, x); }
+ValueId AtenBuilder::floor(ValueId x) { return unary(aten::kFloor, x); }
+ValueId AtenBuilder::reciprocal(ValueId x) { return unary(aten::kReciprocal, x); }
+ValueId AtenBuilder::logical_not(ValueId x) { return node(aten::kLogicalNot, {{"self", x}}, DType::kBool, shape(x)); }
+ValueId AtenBuilder::bitwise_and(ValueId a, ValueId b) { return binary(aten::kBitwiseAnd, a, b); }
+
+ValueId AtenBuilder::compare(std::string_view relation, ValueId a, ValueId b) {
+  return binary(format("aten::{}.Tensor(Tensor self, Tensor other) -> Tensor", relation), a, b, DType::kBool);
+}
+
+ValueId AtenBuilder::compare(std::string_view relation, ValueId a, Argument number) {
+  return node(format("aten::{}.Scalar(Tensor self, Scalar other) -> Tensor", relation),
+              {{"self", a}, {"other", std::move(number)}}, DType::kBool, shape(a));
+}
+
+ValueId AtenBuilder::clamp(ValueId x, std::optional<double> min, std::optional<double> max) {
+  auto bound = [&](std::optional<double> value) -> Argument {
+    if (!value) return None{};
+    if (kind_of(dtype(x)) == DTypeKind::kFloat) return *value;
+    return static_cast<int64_t>(*value);
+  };
+  return node(aten::kClamp, {{"self", x}, {"min", bound(min)}, {"max", bound(max)}}, dtype(x), shape(x));
+}
+
+ValueId AtenBuilder::where(ValueId condition, ValueId a, ValueId b) {
+  Sizes all = broadcast(shape(condition), broadcast(shape(a), shape(b)));
+  std::optional<DType> both = promote(dtype(a), dtype(b));
+  if (!both) refuse("operands of dtypes that have no common one");
+  return node(aten::kWhere, {{"condition", condition}, {"self", a}, {"other", b}}, *both, std::move(all));
+}
+
+ValueId AtenBuilder::where(ValueId condition, ValueId a, double b) {
+  Argument value = kind_of(dtype(a)) == DTypeKind::kFloat ? Argument(b) : Argument(static_cast<int64_t>(b));
+  return where(condition, a, scalar(std::move(value), dtype(a)));
+}
+
+ValueId AtenBuilder::cast(ValueId x, DType dtype) {
+  if (type(x).dtype == dtype) return x;
+  return node(aten::kTo, {{"self", x}, {"dtype", dtype}}, dtype, shape(x));
+}
+
+// ---- creation ----
+
+ValueId AtenBuilder::scalar(Argument value, DType dtype) { return full({}, std::move(value), dtype, {}); }
+
+ValueId AtenBuilder::full(const Sizes& shape, Argument value, DType dtype, const std::vector<ValueId>& from) {
+  return node(aten::kFull, {{"size", items(shape, from)}, {"fill_value", std::move(value)}, {"dtype", dtype}}, dtype,
+              shape);
+}
+
+ValueId AtenBuilder::arange(SymExpr size, DType dtype, const std::vector<ValueId>& from) {
+  return node(aten::kArange,
+              {{"start", int64_t{0}}, {"end", as_argument(item(size, from))}, {"step", int64_t{1}}, {"dtype", dtype}},
+              dtype, {size});
+}
+
+// ---- shape ----
+
+ValueId AtenBuilder::reshape(ValueId x, Sizes target, std::vector<ValueId> from) {
+  if (shape(x) == target) return x;
+  from.insert(from.begin(), x);
+  // One size may be left open; the one that no tensor has as it is spares the arithmetic.
+  auto has = [&](SymExpr size) {
+    return size.as_integer().has_value() ||
+           std::ranges::any_of(from, [&](ValueId tensor) { return std::ranges::count(shape(tensor), size) > 0; });
+  };
+  // Among sizes that may be 0 none can be left open.
+  auto may_be_empty = [&](SymExpr size) { return !size.is_valid() || symbols().range(size).min < 1; };
+  auto open = std::ranges::find_if_not(target, has);
+  for (auto size = target.begin(); open != target.end() && size != target.end(); ++size) {
+    if (size != open && may_be_empty(*size)) open = target.end();
+  }
+  IntList list;
+  for (auto size = target.begin(); size != target.end(); ++size) {
+    list.push_back(size == open ? IntItem(int64_t{-1}) : item(*size, from));
+  }
+  return node(aten::kReshape, {{"self", x}, {"shape", std::move(list)}}, dtype(x), std::move(target));
+}
+
+ValueId AtenBuilder::expand(ValueId x, const Sizes& target, std::vector<ValueId> from) {
+  if (shape(x) == target) return x;
+  from.insert(from.begin(), x);
+  return node(aten::kExpand, {{"self", x}, {"size", items(target, from)}}, dtype(x), target);
+}
+
+ValueId AtenBuilder::permute(ValueId x, const std::vector<int64_t>& order) {
+  if (std::ranges::is_sorted(order)) return x;
+  Sizes sizes;
+  for (int64_t dim : order) sizes.push_back(shape(x)[static_cast<size_t>(dim)]);
+  return node(aten::kPermute, {{"self", x}, {"dims", to_list(order)}}, dtype(x), std::move(sizes));
+}
+
+ValueId AtenBuilder::transpose(ValueId x, int64_t a, int64_t b) {
+  std::vector<int64_t> order(rank(x));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[at(x, a)], order[at(x, b)]);
+  return permute(x, order);
+}
+
+ValueId AtenBuilder::unsqueeze(ValueId x, int64_t dim) {
+  int64_t place = dim < 0 ? dim + static_cast<int64_t>(rank(x)) + 1 : dim;
+  Sizes sizes = shape(x);
+  sizes.insert(sizes.begin() + place, one());
+  return node(aten::kUnsqueeze, {{"self", x}, {"dim", place}}, dtype(x), std::move(sizes));
+}
+
+ValueId AtenBuilder::squeeze(ValueId x, int64_t dim) {
+  Sizes sizes = shape(x);
+  size_t index = at(x, dim);
+  sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(index));
+  return node(aten::kSqueeze, {{"self", x}, {"dim", IntList{static_cast<int64_t>(index)}}}, dtype(x), std::move(sizes));
+}
+
+ValueId AtenBuilder::slice(ValueId x, int64_t dim, int64_t start, SymExpr size, int64_t step,
+                       const std::vector<ValueId>& from) {
+  size_t index = at(x, dim);
+  Sizes sizes = shape(x);
+  if (start == 0 && step == 1 && sizes[index] == size) return x;
+  sizes[index] = size;
+  SymExpr end = symbols().add(symbols().mul(size, integer(step)), integer(start));
+  if (step != 1) end = symbols().sub(end, integer(step - 1));
+  std::vector<ValueId> known = {x};
+  known.insert(known.end(), from.begin(), from.end());
+  return node(aten::kSlice,
+              {{"self", x},
+               {"dim", static_cast<int64_t>(index)},
+               {"start", start},
+               {"end", as_argument(item(end, known))},
+               {"step", step}},
+              dtype(x), std::move(sizes));
+}
+
+ValueId AtenBuilder::select(ValueId x, int64_t dim, int64_t index) {
+  size_t place = at(x, dim);
+  Sizes sizes = shape(x);
+  sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(place));
+  return node(aten::kSelect, {{"self", x}, {"dim", static_cast<int64_t>(place)}, {"index", index}}, dtype(x),
+              std::move(sizes));
+}
+
+ValueId AtenBuilder::index_select(ValueId x, int64_t dim, ValueId index) {
+  size_t place = at(x, dim);
+  Sizes sizes = shape(x);
+  sizes[place] = rank(index) == 0 ? one() : shape(index)[0];
+  return node(aten::kIndexSelect, {{"self", x}, {"dim", static_cast<int64_t>(place)}, {"index", index}}, dtype(x),
+              std::move(sizes));
+}
+
+ValueId AtenBuilder::cat(const std::vector<ValueId>& parts, int64_t dim) {
+  if (parts.size() == 1) return parts[0];
+  Sizes sizes = shape(parts[0]);
+  size_t place = at(parts[0], dim);
+  std::vector<SymExpr> all;
+  for (ValueId part : parts) all.push_back(shape(part)[place]);
+  sizes[place] = symbols().add(all);
+  return node(aten::kCat, {{"tensors", ValueList(parts.begin(), parts.end())}, {"dim", static_cast<int64_t>(place)}},
+              dtype(parts[0]), std::move(sizes));
+}
+
+// ---- reductions and products ----
+
+ValueId AtenBuilder::sum(ValueId x, const std::vector<int64_t>& dims, bool keeps_dims, std::optional<DType> as) {
+  return node(
+      aten::kSumDim,
+      {{"self", x}, {"dim", to_list(dims)}, {"keepdim", keeps_dims}, {"dtype", as ? Argument(*as) : Argument(None{})}},
+      as.value_or(dtype(x)), reduced(x, dims, keeps_dims));
+}
+
+ValueId AtenBuilder::mean(ValueId x, const std::vector<int64_t>& dims, bool keeps_dims) {
+  return node(aten::kMeanDim, {{"self", x}, {"dim", to_list(dims)}, {"keepdim", keeps_dims}}, dtype(x),
+              reduced(x, dims, keeps_dims));
+}
+
+ValueId AtenBuilder::amax(ValueId x, const std::vector<int64_t>& dims, bool keeps_dims) {
+  return node(aten::kAmax, {{"self", x}, {"dim", to_list(dims)}, {"keepdim", keeps_dims}}, dtype(x),
+              reduced(x, dims, keeps_dims));
+}
+
+ValueId AtenBuilder::any(ValueId x, int64_t dim, bool keeps_dim) {
+  return node(aten::kAnyDim, {{"self", x}, {"dim", static_cast<int64_t>(at(x, dim))}, {"keepdim", keeps_dim}},
+              DType::kBool, reduced(x, {dim}, keeps_dim));
+}
+
+ValueId AtenBuilder::matmul(ValueId a, ValueId b) {
+  ARGOSY_CHECK(rank(a) >= 2 && rank(b) >= 2, "a formula multiplies matrices only");
+  Sizes left(shape(a).begin(), shape(a).end() - 2), right(shape(b).begin(), shape(b).end() - 2);
+  Sizes all = broadcast(left, right);
+  all.push_back(size(a, -2));
+  all.push_back(size(b, -1));
+  return node(aten::kMatmul, {{"self", a}, {"other", b}}, dtype(a), std::move(all));
+}
+
+ValueId AtenBuilder::softmax(ValueId x, int64_t dim) {
+  return node(aten::kSoftmax, {{"self", x}, {"dim", static_cast<int64_t>(at(x, dim))}}, dtype(x), shape(x));
+}
+
+}  // namespace argosy

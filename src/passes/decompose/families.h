@@ -1,0 +1,27 @@
+#pragma once
+
+#include <span>
+
+#include "passes/rewrite_rules.h"
+
+/// How ops are written in other ATen ops, for every backend that lacks them. By what the ops are about, a file each.
+namespace argosy::decompose {
+
+std::span<const RewriteRule> activation();
+std::span<const RewriteRule> arithmetic();
+std::span<const RewriteRule> attention();
+std::span<const RewriteRule> convolution();
+std::span<const RewriteRule> creation();
+std::span<const RewriteRule> einsum();
+std::span<const RewriteRule> experts();
+std::span<const RewriteRule> indexing();
+std::span<const RewriteRule> norms();
+std::span<const RewriteRule> order();
+std::span<const RewriteRule> pooling();
+std::span<const RewriteRule> products();
+std::span<const RewriteRule> recurrent();
+std::span<const RewriteRule> reductions();
+std::span<const RewriteRule> resize();
+std::span<const RewriteRule> scatter();
+
+}  // namespace argosy::decompose

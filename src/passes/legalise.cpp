@@ -1,0 +1,38 @@
+#include "passes/legalise.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "passes/decompose/families.h"
+#include "passes/rewrite_rules.h"
+
+namespace argosy {
+namespace {
+
+auto families() {
+  return std::array{
+      decompose::activation(), decompose::arithmetic(), decompose::attention(), decompose::convolution(),
+      decompose::creation(),   decompose::einsum(),     decompose::experts(),   decompose::indexing(),
+      decompose::norms(),      decompose::order(),      decompose::pooling(),   decompose::products(),
+      decompose::recurrent(),  decompose::reductions(), decompose::resize(),    decompose::scatter(),
+  };
+}
+
+}  // namespace
+
+Pass legalise(Takes takes) {
+  return apply_rules("legalise", std::make_shared<const RuleTable>(families()), std::move(takes));
+}
+
+std::vector<std::string_view> decomposed_ops() {
+  std::vector<std::string_view> ops;
+  for (std::span<const RewriteRule> family : families()) {
+    for (const RewriteRule& rule : family) ops.push_back(rule.op);
+  }
+  std::ranges::sort(ops);
+  ops.erase(std::ranges::unique(ops).begin(), ops.end());
+  return ops;
+}
+
+}  // namespace argosy

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "passes/pass.h"
+
+namespace argosy {
+
+/// Whether a backend has an op for a node as it is.
+using Takes = std::function<bool(const Program&, const Component&, const Graph&, const Node&)>;
+
+/// "legalise": nodes that a backend does not take are written in other ATen ops (passes/decompose/), until it takes all
+/// of them or none that is left has a decomposition.
+Pass legalise(Takes takes);
+
+/// The names of all ops that have a decomposition, sorted, each once.
+std::vector<std::string_view> decomposed_ops();
+
+}  // namespace argosy
