@@ -177,7 +177,8 @@ IntItem AtenBuilder::computed(SymExpr size, const std::vector<ValueId>& from) {
           own.is_valid() && !own.as_integer() ? symbols().sub(size, own).as_integer() : std::nullopt;
       if (!more) continue;
       ValueId base = size_node(tensor, i);
-      return value("_operator.add(Any a, Any b) -> Any", {{"a", base}, {"b", *more}}, SymType{SymType::Kind::kInt, size});
+      return value("_operator.add(Any a, Any b) -> Any", {{"a", base}, {"b", *more}},
+                   SymType{SymType::Kind::kInt, size});
     }
   }
   std::string_view schema;
@@ -447,7 +448,7 @@ ValueId AtenBuilder::squeeze(ValueId x, int64_t dim) {
 }
 
 ValueId AtenBuilder::slice(ValueId x, int64_t dim, int64_t start, SymExpr size, int64_t step,
-                       const std::vector<ValueId>& from) {
+                           const std::vector<ValueId>& from) {
   size_t index = at(x, dim);
   Sizes sizes = shape(x);
   if (start == 0 && step == 1 && sizes[index] == size) return x;

@@ -21,8 +21,8 @@ struct Refused : std::exception {
 using Sizes = std::vector<SymExpr>;
 
 /// Builds nodes of ATen ops before a node: each function adds one node and infers the type of its result. Tensors are
-/// broadcast and promoted as in torch. Dims count from the front; negative ones from behind. In a rule it also knows the
-/// node that the rule looks at: its arguments by name, and how it is replaced.
+/// broadcast and promoted as in torch. Dims count from the front; negative ones from behind. In a rule it also knows
+/// the node that the rule looks at: its arguments by name, and how it is replaced.
 class AtenBuilder {
  public:
   AtenBuilder(RuleContext& context, const RewriteRule* rule = nullptr);
@@ -84,7 +84,8 @@ class AtenBuilder {
   using Named = std::pair<std::string_view, Argument>;
   ValueId value(std::string_view schema, std::vector<Named> arguments, ValueType type);
   ValueId node(std::string_view schema, std::vector<Named> arguments, DType dtype, Sizes shape);
-  std::vector<ValueId> nodes(std::string_view schema, std::vector<Named> arguments, const std::vector<TensorType>& types);
+  std::vector<ValueId> nodes(std::string_view schema, std::vector<Named> arguments,
+                             const std::vector<TensorType>& types);
   /// The rule's own node once more, with some arguments changed.
   ValueId repeated(std::vector<Named> changed);
   /// schema(self) with the shape of its operand.

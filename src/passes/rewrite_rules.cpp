@@ -10,7 +10,7 @@ constexpr int kMaxRounds = 16;
 // One walk over the graph: the first rule that applies to a node wins. What it inserted is before the node, so it is
 // seen in the next round.
 Result<std::string_view> apply_once(Program& program, Component& component, Graph& graph, const RuleTable& rules,
-                                     const Leaves& leaves) {
+                                    const Leaves& leaves) {
   std::string_view last_applied;
   Rewriter rewriter(graph);
   for (NodeId node : graph.nodes()) {

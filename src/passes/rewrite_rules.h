@@ -50,8 +50,8 @@ class RuleTable {
 };
 
 /// Applies rules until none applies any more, to all graphs but those that are delegated (higher_order.delegate). Nodes
-/// that a rule inserts are visited too; nodes that `leaves` returns true for are not touched. Rewriting that does not end
-/// after 16 rounds is an error that names the rule.
+/// that a rule inserts are visited too; nodes that `leaves` returns true for are not touched. Rewriting that does not
+/// end after 16 rounds is an error that names the rule.
 using Leaves = std::function<bool(const Program&, const Component&, const Graph&, const Node&)>;
 Pass apply_rules(std::string name, std::shared_ptr<const RuleTable> rules, Leaves leaves = {});
 

@@ -119,8 +119,7 @@ bool decompose_nan_to_num(AtenBuilder& f) {
   };
   double limit = largest(f.dtype(x));
   auto constant = [&](double value) { return f.scalar(value, f.dtype(x)); };
-  ValueId result =
-      f.where(f.node(aten::kIsNan, {{"self", x}}, DType::kBool, f.shape(x)), constant(given("nan", 0)), x);
+  ValueId result = f.where(f.node(aten::kIsNan, {{"self", x}}, DType::kBool, f.shape(x)), constant(given("nan", 0)), x);
   result = f.where(f.compare("eq", x, Argument(kInfinity)), constant(given("posinf", limit)), result);
   return f.replace(f.where(f.compare("eq", x, Argument(-kInfinity)), constant(given("neginf", -limit)), result));
 }
@@ -303,8 +302,8 @@ bool decompose_where(AtenBuilder& f) {
 bool decompose_masked_fill_tensor(AtenBuilder& f) {
   const TensorType result = f.result();
   ValueId value = f.cast(f["value"], result.dtype);
-  return f.replace(f.node(aten::kWhere, {{"condition", f["mask"]}, {"self", value}, {"other", f["self"]}},
-                          result.dtype, result.shape));
+  return f.replace(f.node(aten::kWhere, {{"condition", f["mask"]}, {"self", value}, {"other", f["self"]}}, result.dtype,
+                          result.shape));
 }
 
 constexpr RewriteRule kRules[] = {

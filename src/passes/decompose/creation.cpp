@@ -11,9 +11,10 @@ bool decompose_linspace(AtenBuilder& f) {
   if (kind_of(result.dtype) != DTypeKind::kFloat) return false;
   std::optional<double> start = f.number("start"), end = f.number("end");
   std::optional<int64_t> steps = f.integer("steps");
-  ValueId counts = f.node(
-      aten::kArange, {{"start", int64_t{0}}, {"end", f.argument("steps")}, {"step", int64_t{1}}, {"dtype", result.dtype}},
-      result.dtype, result.shape);
+  ValueId counts =
+      f.node(aten::kArange,
+             {{"start", int64_t{0}}, {"end", f.argument("steps")}, {"step", int64_t{1}}, {"dtype", result.dtype}},
+             result.dtype, result.shape);
   if (start && end && steps) {
     double step = *steps > 1 ? (*end - *start) / static_cast<double>(*steps - 1) : 0;
     return f.replace(f.add(f.mul(counts, step), *start));
@@ -35,8 +36,7 @@ bool decompose_random_like(AtenBuilder& f) {
 
 bool decompose_randint(AtenBuilder& f) {
   const TensorType result = f.result();
-  std::optional<int64_t> low = f.knows("low") ? f.integer("low") : std::optional<int64_t>(0),
-                         high = f.integer("high");
+  std::optional<int64_t> low = f.knows("low") ? f.integer("low") : std::optional<int64_t>(0), high = f.integer("high");
   const auto* size = f.argument("size").get_if<IntList>();
   if (!low || !high || size == nullptr) return false;
   ValueId share = f.node(aten::kRand, {{"size", *size}, {"dtype", DType::kF32}}, DType::kF32, result.shape);

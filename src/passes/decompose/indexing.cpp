@@ -40,8 +40,8 @@ bool decompose_take(AtenBuilder& f) {
   ValueId x = f["self"], index = f["index"];
   Sizes flat = {f.symbols().mul(f.shape(x).empty() ? Sizes{f.one()} : f.shape(x))};
   const TensorType result = f.result();
-  return f.replace(f.node(aten::kIndex, {{"self", f.reshape(x, flat)}, {"indices", ValueList{index}}}, result.dtype,
-                          result.shape));
+  return f.replace(
+      f.node(aten::kIndex, {{"self", f.reshape(x, flat)}, {"indices", ValueList{index}}}, result.dtype, result.shape));
 }
 
 /// 1 where a class is the one of the row.
@@ -111,10 +111,12 @@ bool decompose_unfold(AtenBuilder& f) {
   if (f.rank(x) == 0) return f.replace(f.unsqueeze(x, 0));
   std::optional<size_t> dim = f.dim("dimension", f.rank(x));
   if (!dim) return false;
-  return f.replace(f.node(
-      kUnfoldCopy,
-      {{"self", x}, {"dimension", static_cast<int64_t>(*dim)}, {"size", f.argument("size")}, {"step", f.argument("step")}},
-      result.dtype, result.shape));
+  return f.replace(f.node(kUnfoldCopy,
+                          {{"self", x},
+                           {"dimension", static_cast<int64_t>(*dim)},
+                           {"size", f.argument("size")},
+                           {"step", f.argument("step")}},
+                          result.dtype, result.shape));
 }
 
 /// Patches of an image as columns.

@@ -72,8 +72,8 @@ bool decompose_adaptive_pool2d(AtenBuilder& f) {
   }
   if (numbers(f.argument("output_size")) == std::vector<int64_t>{1, 1}) return f.replace(f.mean(x, {-2, -1}, true));
   if (f.op() == "aten._adaptive_avg_pool2d.default") return false;
-  return f.replace(
-      f.node(kAdaptiveAvgPool2d, {{"self", x}, {"output_size", f.argument("output_size")}}, result.dtype, result.shape));
+  return f.replace(f.node(kAdaptiveAvgPool2d, {{"self", x}, {"output_size", f.argument("output_size")}}, result.dtype,
+                          result.shape));
 }
 
 /// The mean of each region, dim by dim; regions are slices whose sizes are known.
@@ -136,9 +136,9 @@ bool decompose_pool3d(AtenBuilder& f) {
   Sizes small = {flat[0], flat[1], result[3], result[4]};
   auto last = [](const std::vector<int64_t>& all) { return IntList{all[1], all[2]}; };
   std::vector<AtenBuilder::Named> arguments = {{"self", f.reshape(x, flat)},
-                                           {"kernel_size", last(*kernel)},
-                                           {"stride", last(*stride)},
-                                           {"padding", last(*padding)}};
+                                               {"kernel_size", last(*kernel)},
+                                               {"stride", last(*stride)},
+                                               {"padding", last(*padding)}};
   ValueId pooled = f.node(is_max ? aten::kMaxPool2d : aten::kAvgPool2d, std::move(arguments), f.dtype(x), small);
   pooled = f.reshape(pooled, {f.size(x, 0), f.size(x, 1), f.size(x, 2), result[3], result[4]}, {x, pooled});
   ValueId total;

@@ -14,9 +14,8 @@ struct Cell {
 ValueId linear(AtenBuilder& f, ValueId x, ValueId weight, std::optional<ValueId> bias) {
   Sizes shape = f.shape(x);
   shape.back() = f.size(weight, 0);
-  return f.node(aten::kLinear,
-                {{"input", x}, {"weight", weight}, {"bias", bias ? Argument(*bias) : Argument(None{})}}, f.dtype(x),
-                std::move(shape));
+  return f.node(aten::kLinear, {{"input", x}, {"weight", weight}, {"bias", bias ? Argument(*bias) : Argument(None{})}},
+                f.dtype(x), std::move(shape));
 }
 
 /// One step: gates of the input are computed for all steps at once, those of the state here.

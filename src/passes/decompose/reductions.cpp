@@ -89,9 +89,8 @@ bool decompose_aminmax(AtenBuilder& f) {
   bool keeps = f.flag("keepdim");
   ValueId results[2];
   for (size_t i = 0; i < 2; ++i) {
-    results[i] =
-        f.node(i == 0 ? aten::kAmin : aten::kAmax, {{"self", x}, {"dim", to_list(dims)}, {"keepdim", keeps}},
-               f.dtype(x), f.reduced(x, dims, keeps));
+    results[i] = f.node(i == 0 ? aten::kAmin : aten::kAmax, {{"self", x}, {"dim", to_list(dims)}, {"keepdim", keeps}},
+                        f.dtype(x), f.reduced(x, dims, keeps));
   }
   return f.replace({results[0], results[1]});
 }

@@ -50,9 +50,10 @@ std::vector<ValueId> cubic_weights(AtenBuilder& f, ValueId t) {
 /// Every axis by itself: neighbours are taken by index, and weighed.
 ValueId resize_axis(AtenBuilder& f, ValueId x, const Axis& axis, Filter filter, bool aligns_corners) {
   IntItem size = axis.size ? *axis.size : f.item(axis.to, {x, f["input"]});
-  ValueId places = f.node(
-      aten::kArange, {{"start", int64_t{0}}, {"end", f.as_argument(size)}, {"step", int64_t{1}}, {"dtype", DType::kF32}},
-      DType::kF32, {axis.to});
+  ValueId places =
+      f.node(aten::kArange,
+             {{"start", int64_t{0}}, {"end", f.as_argument(size)}, {"step", int64_t{1}}, {"dtype", DType::kF32}},
+             DType::kF32, {axis.to});
   ValueId step = step_of(f, axis, aligns_corners, f["input"]);
   ValueId at;
   if (filter == Filter::kNearest) {
@@ -133,10 +134,11 @@ bool rename_smooth_resize(AtenBuilder& f) {
       "aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, "
       "float? scales_w=None) -> Tensor";
   if (!f.has("output_size")) return false;
-  return f.replace(f.node(
-      kSmooth,
-      {{"self", f["input"]}, {"output_size", f.argument("output_size")}, {"align_corners", f.argument("align_corners")}},
-      result.dtype, result.shape));
+  return f.replace(f.node(kSmooth,
+                          {{"self", f["input"]},
+                           {"output_size", f.argument("output_size")},
+                           {"align_corners", f.argument("align_corners")}},
+                          result.dtype, result.shape));
 }
 
 bool rename_grid_sampler(AtenBuilder& f) {

@@ -48,8 +48,9 @@ bool decompose_scatter_reduce(AtenBuilder& f) {
     if (leaves_out_self) {
       constexpr std::string_view kScatterValue =
           "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
-      self = f.node(kScatterValue, {{"self", self}, {"dim", f.argument("dim")}, {"index", index}, {"value", int64_t{0}}},
-                    result.dtype, result.shape);
+      self =
+          f.node(kScatterValue, {{"self", self}, {"dim", f.argument("dim")}, {"index", index}, {"value", int64_t{0}}},
+                 result.dtype, result.shape);
     }
     return f.node(aten::kScatterAdd, {{"self", self}, {"dim", f.argument("dim")}, {"index", index}, {"src", source}},
                   result.dtype, result.shape);

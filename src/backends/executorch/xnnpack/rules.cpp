@@ -87,8 +87,7 @@ bool drop_expand(AtenBuilder& f) {
 bool slice_pairs(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<size_t> dim = f.dim("dim", f.rank(x));
-  std::optional<int64_t> step = f.integer("step"),
-                         size = f.rank(x) == 0 ? std::nullopt : f.size(x, -1).as_integer();
+  std::optional<int64_t> step = f.integer("step"), size = f.rank(x) == 0 ? std::nullopt : f.size(x, -1).as_integer();
   std::optional<int64_t> first = f.has("start") ? f.integer("start") : 0;
   std::optional<int64_t> end = f.has("end") ? f.integer("end") : INT64_MAX;
   if (!dim || *dim != f.rank(x) - 1 || !step || *step < 2 || !size || *size % *step != 0 || !first || *first < 0 ||
