@@ -7,6 +7,7 @@
 #include "bindings.h"
 #include "driver/export_live.h"
 #include "live_weights.h"
+#include "passes/legalise.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -94,11 +95,21 @@ void bind_onnx(nb::module_& module) {
   module.def(
       "onnx_translations",
       [] {
+        nb::dict rows;
+        for (const onnx::Translation& row : onnx::translations()) {
+          rows[nb::str(row.op.data(), row.op.size())] = nb::str(row.why.data(), row.why.size());
+        }
+        return rows;
+      },
+      "All ops that have a translation to ONNX, sorted, each with the reason why it is not decomposed, or \"\".");
+  module.def(
+      "decomposed_ops",
+      [] {
         std::vector<std::string> names;
-        for (std::string_view op : onnx::translated_ops()) names.emplace_back(op);
+        for (std::string_view op : decomposed_ops()) names.emplace_back(op);
         return names;
       },
-      "The names of all ops that have a translation to ONNX, sorted.");
+      "The names of all ops that can be written in others, for every backend, sorted.");
   module.attr("ONNX_DEFAULT_OPSET") = onnx::kDefaultOpset;
   module.attr("ONNX_OPSETS") = nb::make_tuple(onnx::kMinOpset, onnx::kMaxOpset);
 }

@@ -24,13 +24,11 @@ bool takes(const Program& program, const Component&, const argosy::Graph&, const
   return !kAll.find(program.schemas[node.op].name).empty();
 }
 
-std::vector<std::string_view> translated_ops() {
-  std::vector<std::string_view> ops;
-  for (std::span<const Translation> family : families()) {
-    for (const Translation& row : family) ops.push_back(row.op);
-  }
-  std::ranges::sort(ops);
-  return ops;
+std::vector<Translation> translations() {
+  std::vector<Translation> rows;
+  for (std::span<const Translation> family : families()) rows.insert(rows.end(), family.begin(), family.end());
+  std::ranges::sort(rows, {}, &Translation::op);
+  return rows;
 }
 
 }  // namespace argosy::onnx

@@ -15,6 +15,8 @@ struct Translation {
   std::string_view op;  // "aten.gelu.default"
   void (*emit)(const Emitter&, const Translation&);
   std::string_view onnx_op = {};  // for emitters that serve several ops
+  /// Of an op that passes/decompose/ could write in others: the ONNX op that it is ("Softplus"), or what the row saves.
+  std::string_view why = {};
 };
 
 /// All rows: compiled in, and those that users add.
@@ -24,8 +26,8 @@ Translations all_translations();
 /// Whether ONNX has a node for it; what legalise leaves alone.
 bool takes(const Program& program, const Component& component, const argosy::Graph& graph, const argosy::Node& node);
 
-/// The names of all ops with a translation, sorted.
-std::vector<std::string_view> translated_ops();
+/// All compiled-in rows, sorted by op.
+std::vector<Translation> translations();
 
 // Families, a file each in ops/.
 std::span<const Translation> activation_translations();
