@@ -328,3 +328,48 @@ def test_flags_that_say_nothing_are_no_arguments() -> None:
     with observer(model):
         model(torch.ones(2), return_dict=True, output_attentions=False, output_hidden_states=True)
     assert list(observer.infer_arguments()) == ["x", "output_hidden_states"]
+
+
+# ---- what programs check when they are called ----
+
+
+class Last(torch.nn.Module):
+    """The last four; whole rows of them where it is ``packed``, whatever there is otherwise."""
+
+    def __init__(self, packed: bool) -> None:
+        super().__init__()
+        self.packed = packed
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        last = x[:, -4:]
+        return last.reshape(x.shape[0], 2, 2) if self.packed else last * 2
+
+
+def test_a_program_takes_what_its_graph_is_right_for():
+    program = DynamoExporter().export(Last(packed=False), {"x": torch.rand(2, 9)}, DynamoConfig(dynamic=True)).module()
+    for size in (9, 6, 4, 3):
+        x = torch.rand(3, size)
+        torch.testing.assert_close(program(x=x), x[:, -4:] * 2)
+
+
+def test_a_program_refuses_what_its_graph_is_wrong_for():
+    program = DynamoExporter().export(Last(packed=True), {"x": torch.rand(2, 9)}, DynamoConfig(dynamic=True)).module()
+    x = torch.rand(3, 4)
+    torch.testing.assert_close(program(x=x), x.reshape(3, 2, 2))
+    with pytest.raises((AssertionError, RuntimeError)):
+        program(x=torch.rand(4, 3))  # as many numbers as three rows of four
+
+
+def test_a_window_is_no_smallest_length(tmp_path: Path):
+    config = transformers.MistralConfig(**TEXT, num_key_value_heads=1, head_dim=8, sliding_window=6)
+    model = transformers.MistralForCausalLM(config).eval()
+    program = DynamoExporter().export(model, {"input_ids": torch.randint(1, 49, (2, 11))}, DynamoConfig(dynamic=True))
+    torch.export.save(program, tmp_path / "model.pt2")
+    for each in (program, torch.export.load(tmp_path / "model.pt2")):
+        for size in (11, 7, 3):
+            ids = torch.randint(1, 49, (1, size))
+            with torch.no_grad():
+                expected = get_leaf_tensors(model(input_ids=ids))
+            actual = get_leaf_tensors(each.module()(input_ids=ids))
+            assert {name: tensor.shape for name, tensor in actual.items()} == {name: tensor.shape for name, tensor in expected.items()}
+            torch.testing.assert_close(actual["logits"], expected["logits"], atol=1e-4, rtol=1e-4)

@@ -30,6 +30,8 @@ _TORCH = os.path.dirname(torch.__file__) + os.sep
 _LAYERS = _TORCH + "nn" + os.sep
 #: Where torch decides whether a slice is cut short by the end of its tensor.
 _SLICES = "_compute_slice_index"
+#: Where torch asks how tensors are laid out in memory.
+_LAYOUT = _TORCH + "_prims_common" + os.sep
 #: The largest chunk whose remainders are tried.
 _CHUNK = 1 << 10
 #: The largest size that a search for a bound looks at.
@@ -113,6 +115,26 @@ def equal_sizes(
             size = sympy.expand(sums[each])
             found = {symbol: sympy.expand(other.xreplace({each: size})) for symbol, other in found.items()} | {each: size}
     return found
+
+
+def guards_to_check(program: ExportedProgram) -> list[str]:
+    """Of the conditions that a program of torch checks when it is called, those that its graph relies on: what the model's code
+    asked for, but for lengths that are no multiple of a chunk, and limits of kernels. The rest is about memory."""
+    environment = _environment(program)
+    if environment is None:
+        return program._guards_code
+    own = [symbol for symbol, sources in environment.var_to_sources.items() if not any(map(_is_constant, sources))]
+    guards = [guard for guard in environment.guards if guard.expr.free_symbols.issubset(own)]
+    if len(guards) != len(program._guards_code):  # some speak of sizes of weights
+        return program._guards_code
+    return [code for code, guard in zip(program._guards_code, guards, strict=True)
+            if _is_to_check(guard.expr, guard.sloc.framework_loc)]  # fmt: skip
+
+
+def _is_to_check(condition: sympy.Basic, frame: Any) -> bool:
+    if _is_models(frame):
+        return isinstance(condition, sympy.Eq) or not condition.has(Mod, PythonMod)
+    return not isinstance(condition, (sympy.Eq, sympy.Ne, sympy.Or)) and not getattr(frame, "filename", "").startswith(_LAYOUT)
 
 
 def within_guards(dims: Dims, guards: list[Guard]) -> Dims:
@@ -380,6 +402,12 @@ def _last(holds: Any, good: int, bad: int) -> int:
         middle = (good + bad) // 2
         good, bad = (middle, bad) if holds(middle) else (good, middle)
     return good
+
+
+def _is_constant(source: Any) -> bool:
+    from torch._dynamo.source import ConstantSource
+
+    return isinstance(source, ConstantSource)
 
 
 def _name_of(source: Any) -> str:

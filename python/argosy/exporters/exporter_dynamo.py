@@ -10,8 +10,10 @@ from typing import Any
 import torch
 
 from ..capture.flat import without_fake_cache
+from ..capture.guards import guards_to_check
 from ..capture.keeping import unchanged
 from ..capture.patches import tracing_patches
+from ..capture.patches.sizes import ends_of_any_length
 from ..capture.patches.vision import live_patches
 from ..capture.swap import replaced
 from ..observer.calls import copy_value
@@ -86,10 +88,10 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
         live_patches(model),
         unchanged(model),
         without_fake_cache(),
+        ends_of_any_length(),
     ):
         program = freest(model, inputs, trace)[0] if shapes is None and config.dynamic and not config.strict else trace()
-    # Code that pads to whole chunks is traced padding, and is right where nothing is to be padded, too.
-    program._guards_code = [guard for guard in program._guards_code if "%" not in guard]
+    program._guards_code = guards_to_check(program)
     apply_fx_node_fixes("dynamo", program.graph_module)
     apply_fx_program_fixes("dynamo", program)
     return program

@@ -71,6 +71,28 @@ class ShortFormulas(TorchFunctionMode):
         return result
 
 
+@contextlib.contextmanager
+def ends_of_any_length() -> Iterator[None]:
+    """The last ``n`` of a tensor have a formula for a size, for a with block: as many as there are where it is shorter.
+
+    Reason: torch takes it for granted that a tensor is as long as it is in the sample, and refuses shorter ones, also where
+    nothing in the graph needs to know, as of a cache that keeps a window's worth of tokens.
+    """
+    import torch._subclasses.fake_impls as fake
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    original = fake._compute_slice_index
+
+    def index_of(size: Any, index: Any) -> Any:
+        is_open = isinstance(index, builtins.int) and index < 0 and isinstance(size, torch.SymInt)
+        if is_open and not statically_known_true(size >= -index):
+            return torch.sym_max(size + index, 0)
+        return original(size, index)
+
+    with replaced(fake, "_compute_slice_index", index_of):
+        yield
+
+
 class _Like(type):
     """A stand-in for a built-in type: what is an instance of that is one of this."""
 
