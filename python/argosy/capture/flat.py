@@ -13,6 +13,7 @@ import torch
 from torch.export import ExportedProgram
 
 from .keeping import unchanged
+from .own_ops import taken_apart
 from .patches.overflow import overflow_taken
 from .structures import Path, flatten, identifier, leaf_name
 from .swap import replaced
@@ -57,6 +58,7 @@ def export_flat(
     with torch.no_grad(), replaced(model, "forward", forward), unchanged(model), without_fake_cache():
         start = time.process_time()
         program = torch.export.export(model, (), tensors, dynamic_shapes=shapes, **{"strict": False, **options})
+        program = taken_apart(program)
         seconds = time.process_time() - start
     program._example_inputs = None  # torch would serialise them, caches of full size and all
     return FlatProgram(program, paths, output_names, seconds)

@@ -12,6 +12,7 @@ import torch
 from ..capture.flat import without_fake_cache
 from ..capture.guards import guards_to_check
 from ..capture.keeping import unchanged
+from ..capture.own_ops import taken_apart
 from ..capture.patches import tracing_patches
 from ..capture.patches.sizes import ends_of_any_length
 from ..capture.patches.vision import live_patches
@@ -91,6 +92,7 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
         ends_of_any_length(),
     ):
         program = freest(model, inputs, trace)[0] if shapes is None and config.dynamic and not config.strict else trace()
+    program = taken_apart(program)
     program._guards_code = guards_to_check(program)
     apply_fx_node_fixes("dynamo", program.graph_module)
     apply_fx_program_fixes("dynamo", program)

@@ -14,6 +14,7 @@ from torch.export import Dim, ExportedProgram
 
 from ..capture.flat import FlatProgram, export_flat
 from ..capture.keeping import unchanged
+from ..capture.own_ops import refuse_own_ops
 from ..capture.patches import tracing_patches
 from ..capture.patches.vision import live_patches
 from ..capture.structures import Path, flatten, identifier
@@ -98,6 +99,7 @@ def trace_live(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config:
     for each in ("dynamo", backend):
         apply_fx_node_fixes(each, flat.program.graph_module)
         apply_fx_program_fixes(each, flat.program)
+    refuse_own_ops(flat.program, {"onnx": "ONNX", "executorch": "ExecuTorch"}[backend])
     return LiveProgram(flat.program, dict(inputs), flat.output_names, notes)
 
 

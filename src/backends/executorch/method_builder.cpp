@@ -179,8 +179,10 @@ class MethodBuilder {
   }
 
   Status no_kernel(const OpSchema& schema) const {
-    return fail(ErrorCode::kUnsupportedOp, format("{} has no kernel in ExecuTorch", schema.name),
-                "please report the model; nothing in it needs to change");
+    std::string_view hint = schema.name.starts_with("aten.")
+                                ? "please report the model; nothing in it needs to change"
+                                : "it is no op of PyTorch's: see docs/errors/unsupported-op.md";
+    return fail(ErrorCode::kUnsupportedOp, format("{} has no kernel in ExecuTorch", schema.name), std::string(hint));
   }
 
   Result<std::vector<ValueIndex>> bound(Scope& scope, const Node& node, const OpSchema& schema,

@@ -90,7 +90,7 @@ graph (%x: f32[2, 3]) {
             "  in node %z = mine.turn.default(…)\n"
             "  from layers.1 (Layer), model.py:9\n"
             "  in component model\n"
-            "  hint: see docs/op-coverage.md\n");
+            "  hint: it is no op of PyTorch's: see docs/errors/unsupported-op.md\n");
 }
 
 TEST(OnnxLoweringTest, rejects_an_opset_that_is_not_known) {

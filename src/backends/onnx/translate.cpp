@@ -145,7 +145,8 @@ const Translation& Translator::translation_of(NodeId node) const {
   std::span<const Translation* const> rows = translations_.find(op);
   if (rows.empty()) {
     throw Declined(ErrorCode::kUnsupportedOp, format("op {} has no translation to ONNX", op),
-                   "see docs/op-coverage.md");
+                   op.starts_with("aten.") ? "see docs/op-coverage.md"
+                                           : "it is no op of PyTorch's: see docs/errors/unsupported-op.md");
   }
   return *rows.back();
 }
