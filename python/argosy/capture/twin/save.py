@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ def save(model: Any, folder: str | Path) -> Path:
     processor = _table_entry("processing_auto", "PROCESSOR_MAPPING_NAMES", model.config.model_type)
     if processor is not None:
         shared = {name: value for name in _SHARED if isinstance(value := request.find(name), (int, str))}
+        if (tokens := request.find("mm_tokens_per_image")) is not None:
+            shared.setdefault("image_seq_length", tokens)
         _write(folder / "processor_config.json", {"processor_class": processor, **shared})
         if preprocessor is not None:
             preprocessor["processor_class"] = processor
@@ -110,7 +113,8 @@ def _feature_extractor(request: Request) -> dict[str, Any] | None:
         settings = {"feature_size": bins, "num_mel_bins": bins}
     positions = request.find("max_source_positions")
     if "Whisper" in name and isinstance(positions, int):
-        # a second of sound fills the window
-        settings = {"feature_size": bins, "chunk_length": 1, "hop_length": 16000 // (2 * positions)}
+        # as many seconds of sound as are whole steps for each position, which has two
+        seconds = next(count for count in itertools.count(1) if count * 16000 % (2 * positions) == 0)
+        settings = {"feature_size": bins, "chunk_length": seconds, "hop_length": seconds * 16000 // (2 * positions)}
     extractor = getattr(transformers, name)(**settings)
     return json.loads(extractor.to_json_string())

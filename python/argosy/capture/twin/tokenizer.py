@@ -15,6 +15,9 @@ _CHARACTERS = " " + string.ascii_lowercase + string.digits + string.ascii_upperc
 #: How tokens of these roles are written; others are named after their attribute.
 _WRITTEN = {"pad_token_id": "<pad>", "bos_token_id": "<s>", "eos_token_id": "</s>", "unk_token_id": "<unk>"}
 
+#: Tokens that stand for media, or before and after them.
+_MEDIA = ("image", "audio", "video", "boi", "eoi", "boa", "eoa")
+
 #: Messages as plain lines, each with its role; pictures and sounds become their placeholders.
 CHAT_TEMPLATE = """\
 {{- bos_token if bos_token is defined and bos_token -}}
@@ -80,11 +83,8 @@ def make_tokenizer(config: Any, vocabulary: int, *, chats: bool) -> Any:
         id_ = _first(config, f"{role}_id")
         if id_ in texts:
             roles[role] = texts[id_]
-    for role in ("image", "audio", "video"):
-        id_ = _first(config, f"{role}_token_id", f"{role}_token_index")
-        if id_ in texts:
-            roles[f"{role}_token"] = texts[id_]
-    extra = {role: roles.pop(role) for role in list(roles) if role in ("image_token", "audio_token", "video_token")}
+    media = ((role, _first(config, f"{role}_token_id", f"{role}_token_index")) for role in _MEDIA)
+    extra = {f"{role}_token": texts[id_] for role, id_ in media if id_ in texts}
     _add_template(tokenizer, config, roles, texts)
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
