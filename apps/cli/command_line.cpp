@@ -177,6 +177,12 @@ CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::strin
   command->add_option("--text", options.text, "With --check full: a file of text that model and export both read");
   command->add_flag("--recapture", options.recapture, "Capture and plan anew, whatever the cache has");
   command->add_flag("--dry-run", options.dry_run, "Say what would be written and what it takes, and write nothing");
+  command->add_option("--dump-ir", options.watch.dump_dir, "For developers: write the program after each pass there");
+  command->add_option("--after", options.watch.dump_after, "With --dump-ir: only after these passes, by commas")
+      ->delimiter(',');
+  command->add_flag("--verify-each", options.watch.verify_each, "For developers: verify the program after each pass");
+  command->add_option("--repro-dir", options.watch.repro_dir,
+                      "Where a failing pass leaves its reproducer (default: of bugs alone, OUTPUT.repro)");
   command->add_option("output,-o,--output,--output-dir", options.output, output);
   return command;
 }

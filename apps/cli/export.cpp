@@ -12,6 +12,7 @@
 #include "driver/backends.h"
 #include "driver/dim_limits.h"
 #include "driver/disk_space.h"
+#include "driver/export_hooks.h"
 #include "driver/process_memory.h"
 #include "driver/validate_export.h"
 #include "model_source.h"
@@ -267,9 +268,20 @@ int run_export(ExportOptions options, const Environment& environment, Terminal& 
   ARGOSY_CHECK(backend != nullptr, "the command line knows a backend that is none: " + options.backend);
   if (backend->bounds_dims)
     options.backend_options.executorch.shape = std::exchange(options.shape, ranges_above_one(options.shape));
+  if (options.watch.repro_dir.empty()) {
+    options.watch.repro_dir =
+        std::filesystem::path(options.output.empty() ? "argosy" : options.output).concat(".repro");
+    options.watch.only_bugs = true;
+  }
+  Watch watch(options.watch);
+  ExportHooks hooks;
+  if (options.backend_options.onnx.hooks != nullptr) hooks = *options.backend_options.onnx.hooks;
+  hooks.watch = &watch;
+  options.backend_options.set_hooks(&hooks);
   Result<ExitCode> code = export_model(options, *backend, environment, terminal, diagnostics);
   if (code) return *code;
   terminal.print_error(code.error());
+  if (std::string text = watch.failure_text(); !text.empty()) terminal.print_error(format("  {}\n", text));
   terminal.print_further(diagnostics, code.error());
   return kFailed;
 }

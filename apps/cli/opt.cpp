@@ -4,9 +4,10 @@
 #include "base/text.h"
 #include "commands.h"
 #include "driver/attach_weights.h"
+#include "driver/export_hooks.h"
 #include "driver/lower_executorch.h"
+#include "driver/named_passes.h"
 #include "driver/read_input.h"
-#include "driver/reproducer.h"
 #include "driver/run_passes.h"
 #include "driver/write_program.h"
 #include "ir/text.h"
@@ -82,30 +83,27 @@ struct PassTime {
 /// What the flags of opt want to see while the pipeline runs.
 class Observer {
  public:
-  Observer(const OptOptions& options, Terminal& terminal) : options_(options), terminal_(terminal) {}
+  Observer(const OptOptions& options, Terminal& terminal)
+      : options_(options),
+        terminal_(terminal),
+        watch_({.dump_dir = options.dump_dir,
+                .verify_each = options.verify_each,
+                .repro_dir = reproducer_folder(options)}) {}
 
   PipelineHooks hooks() {
-    PipelineHooks hooks;
-    hooks.verify_each = options_.verify_each;
+    PipelineHooks hooks = watch_.hooks();
     hooks.before_pass = [this](const std::string& pass, const Program& program) { before(pass, program); };
-    hooks.after_pass = [this](const std::string& pass, const Program& program, bool has_changed, double seconds) {
+    auto dump = hooks.after_pass;
+    hooks.after_pass = [this, dump](const std::string& pass, const Program& program, bool has_changed, double seconds) {
       after(pass, program, has_changed, seconds);
-    };
-    hooks.on_failure = [this](const Program& program, std::span<const std::string> remaining, const Error& error) {
-      failure_ = write_reproducer(reproducer_folder(options_), program, remaining, options_.verify_each, error);
+      if (dump) dump(pass, program, has_changed, seconds);
     };
     return hooks;
   }
 
   /// Reports where the reproducer of a failed pass is.
   void report_failure() {
-    if (!failure_) return;
-    std::string folder = reproducer_folder(options_).string();
-    if (*failure_) {
-      terminal_.print_error(format("  reproducer: {}/  (argosy replay {})\n", folder, folder));
-    } else {
-      terminal_.print_error(format("  no reproducer was written: {}\n", failure_->error().message));
-    }
+    if (std::string text = watch_.failure_text(); !text.empty()) terminal_.print_error(format("  {}\n", text));
   }
 
   void report_times() {
@@ -120,8 +118,7 @@ class Observer {
     terminal_.print_error(table.text());
   }
 
-  /// The first dump that could not be written.
-  const Status& dump_status() const { return dump_status_; }
+  Watch& watch() { return watch_; }
 
  private:
   void before(const std::string& pass, const Program& program) {
@@ -136,24 +133,13 @@ class Observer {
     if (asks_for(options_.print_after, pass, has_changed)) {
       terminal_.print_error(format("# after {}{}\n{}", pass, has_changed ? "" : " (no change)", print(program)));
     }
-    if (options_.dump_dir.empty() || !dump_status_) return;
-    std::filesystem::path path = std::filesystem::path(options_.dump_dir) / format("{:02}_{}.ir", times_.size(), pass);
-    dump_status_ = write_text(path, print(program));
   }
 
   const OptOptions& options_;
   Terminal& terminal_;
   std::vector<PassTime> times_;
-  std::optional<Status> failure_;
-  Status dump_status_;
+  Watch watch_;
 };
-
-Status make_folder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!error) return {};
-  return fail(ErrorCode::kIo, format("cannot make the folder {}: {}", path, error.message()), "check the path");
-}
 
 size_t count_nodes(const Program& program) {
   size_t count = 0;
@@ -179,29 +165,32 @@ Status check_text(const Program& program) {
   return {};
 }
 
-Status write_result(const OptOptions& options, const InputProgram& input, Terminal& terminal,
+Status write_result(const OptOptions& options, const InputProgram& input, Terminal& terminal, Watch& watch,
                     Diagnostics& diagnostics) {
   if (is_stdout(options)) {
     if (terminal.print(print(input.program))) return {};
     return fail(ErrorCode::kIo, "cannot write to stdout", "check where it leads to");
   }
   if (options.output.empty()) return {};
-  return write_program(options.output, input, terminal.progress_hook(), options.backend_options, diagnostics);
+  ExportHooks hooks;
+  hooks.watch = &watch;
+  BackendOptions backends = options.backend_options;
+  backends.set_hooks(&hooks);
+  return write_program(options.output, input, terminal.progress_hook(), backends, diagnostics);
 }
 
 int list_passes(Terminal& terminal) {
   Table table("ll");
-  for (const NamedPass& pass : all_passes()) table.add({std::string(pass.name), std::string(pass.summary)});
+  for (const NamedPass& pass : every_pass()) table.add({std::string(pass.name), std::string(pass.summary)});
   return terminal.print(table.text()) ? kDone : kFailed;
 }
 
 Status opt(const OptOptions& options, const Environment& environment, Terminal& terminal, Observer& observer,
            Diagnostics& diagnostics) {
-  ARGOSY_TRY(Pipeline pipeline, parse_pipeline(options.passes));
+  ARGOSY_TRY(Pipeline pipeline, parse_pipeline(options.passes, every_pass()));
   ARGOSY_TRY_STATUS(check_names(options.print_before, pipeline, "--print-ir-before", false));
   ARGOSY_TRY_STATUS(check_names(options.print_after, pipeline, "--print-ir-after", true));
   if (!options.output.empty() && !is_stdout(options)) ARGOSY_TRY_STATUS(check_output(options.output));
-  if (!options.dump_dir.empty()) ARGOSY_TRY_STATUS(make_folder(options.dump_dir));
   ARGOSY_TRY(InputProgram input, read(options, environment, diagnostics));
   if (!options.checkpoint.empty()) {
     ARGOSY_TRY_STATUS(attach_weights(input.program, options.checkpoint, options.plan, diagnostics));
@@ -212,12 +201,12 @@ Status opt(const OptOptions& options, const Environment& environment, Terminal& 
   size_t node_count = count_nodes(input.program);
   PassContext context{diagnostics};
   ARGOSY_TRY([[maybe_unused]] bool has_changed, verify_and_run(pipeline, input.program, context, observer.hooks()));
-  ARGOSY_TRY_STATUS(observer.dump_status());
+  ARGOSY_TRY_STATUS(observer.watch().dump_status());
   if (options.check_text) {
     ARGOSY_TRY_STATUS(check_text(input.program));
     terminal.print_error(format("verified {} nodes; the text reads back as the same program\n", node_count));
   }
-  return write_result(options, input, terminal, diagnostics);
+  return write_result(options, input, terminal, observer.watch(), diagnostics);
 }
 
 }  // namespace

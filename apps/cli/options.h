@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "driver/backend_options.h"
+#include "driver/watch.h"
 
 namespace argosy::cli {
 
@@ -115,6 +116,7 @@ struct ExportOptions : GraphOptions {
   CheckMode check = CheckMode::kTwin;
   std::string text;  // of CheckMode::kFull: a file of text that both read; empty: some words that the tokenizer knows
   bool dry_run = false;
+  WatchOptions watch;
 };
 
 struct CheckOptions {

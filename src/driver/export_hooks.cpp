@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "driver/run_passes.h"
+
 namespace argosy {
 
 Pipeline with_hooks(Pipeline pipeline, const ExportHooks* hooks) {
@@ -19,6 +21,15 @@ Pipeline with_hooks(Pipeline pipeline, const ExportHooks* hooks) {
     hooked.add(call(pass.name));
   }
   return hooked;
+}
+
+Status run_export_passes(const Pipeline& pipeline, Program& program, const ExportHooks* hooks,
+                         Diagnostics& diagnostics) {
+  PassContext context{diagnostics};
+  Watch* watch = hooks == nullptr ? nullptr : hooks->watch;
+  ARGOSY_TRY([[maybe_unused]] bool has_changed, verify_and_run(with_hooks(pipeline, hooks), program, context,
+                                                               watch == nullptr ? PipelineHooks{} : watch->hooks()));
+  return watch == nullptr ? Status() : watch->dump_status();
 }
 
 }  // namespace argosy

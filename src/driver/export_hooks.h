@@ -7,13 +7,17 @@
 #include "backends/executorch/document.h"
 #include "backends/onnx/writer.h"
 #include "base/result.h"
+#include "driver/watch.h"
 #include "passes/pipeline.h"
 
 namespace argosy {
 
-/// Lets a test program spoil an export on its way, to see whether the check finds it (tests/sabotage). Neither the
-/// library nor the program that users get ever sets one. Empty functions are not called; an error ends the export.
+/// Who looks at an export on its way. The functions are for a test program that spoils exports to see whether the check
+/// finds it (tests/sabotage): neither the library nor the program that users get ever sets one. Empty functions are not
+/// called; an error ends the export.
 struct ExportHooks {
+  /// What the developer who runs a command wants to see of its passes; may be null.
+  Watch* watch = nullptr;
   /// The program once it has its weights (kProgramRead), and after each pass, by the pass's name.
   std::function<Status(std::string_view stage, Program&)> on_program;
   /// The graphs of an ONNX export as the engine gets them, before data is laid out.
@@ -27,5 +31,9 @@ inline constexpr std::string_view kProgramRead = "read";
 
 /// The pipeline with calls of hooks->on_program between its passes; itself if there are no hooks.
 Pipeline with_hooks(Pipeline pipeline, const ExportHooks* hooks);
+
+/// Verifies the program and runs a backend's passes on it, with the hooks' calls between them, watched.
+Status run_export_passes(const Pipeline& pipeline, Program& program, const ExportHooks* hooks,
+                         Diagnostics& diagnostics);
 
 }  // namespace argosy

@@ -95,11 +95,8 @@ Result<std::unique_ptr<Export>> prepare_pt2(const ExportInput& input, const Expo
   ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(input.capture));
   auto prepared = std::make_unique<Pt2Export>(destination, input.checkpoint, std::move(manifest));
   ARGOSY_TRY(Program program, read_export_program(input, diagnostics));
-  PassContext context{diagnostics};
-  PipelineHooks checks;
-  checks.verify_each = true;
-  ARGOSY_TRY([[maybe_unused]] bool has_changed,
-             verify_and_run(with_hooks(pt2_pipeline(), hooks), program, context, checks));
+  ARGOSY_TRY_STATUS(run_export_passes(pt2_pipeline(), program, hooks, diagnostics));
+  ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
   ARGOSY_TRY_STATUS(prepared->lay_out(program));
   return prepared;
 }

@@ -1,6 +1,7 @@
 #include "driver/golden.h"
 
 #include "base/text.h"
+#include "driver/named_passes.h"
 #include "driver/run_passes.h"
 #include "driver/text_diff.h"
 #include "ir/text.h"
@@ -28,7 +29,7 @@ std::string without_spaces(std::string_view text) {
 }
 
 Result<std::string> run_passes(const GoldenFile& golden) {
-  ARGOSY_TRY(Pipeline pipeline, parse_pipeline(golden.passes));
+  ARGOSY_TRY(Pipeline pipeline, parse_pipeline(golden.passes, every_pass()));
   ARGOSY_TRY(Program program, parse(golden.input));
   Diagnostics diagnostics;
   PassContext context{diagnostics};

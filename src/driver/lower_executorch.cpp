@@ -143,10 +143,7 @@ Result<Pipeline> executorch_passes(const Program& program, const ExecutorchOptio
 Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& options,
                                      const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   ARGOSY_TRY(executorch::LoweringOptions lowering, complete_options(program, options, facts, diagnostics));
-  PassContext context{diagnostics};
-  ARGOSY_TRY(
-      [[maybe_unused]] bool has_changed,
-      verify_and_run(with_hooks(executorch::executorch_pipeline(lowering), options.hooks), program, context, {}));
+  ARGOSY_TRY_STATUS(run_export_passes(executorch::executorch_pipeline(lowering), program, options.hooks, diagnostics));
   ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
   Document document;
   executorch::DataTable data;

@@ -23,9 +23,7 @@ Status check_opset(const OnnxOptions& options) {
 Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxOptions& options,
                                                     Diagnostics& diagnostics) {
   ARGOSY_TRY_STATUS(check_opset(options));
-  PassContext context{diagnostics};
-  ARGOSY_TRY([[maybe_unused]] bool has_changed,
-             verify_and_run(with_hooks(onnx::onnx_pipeline(options.lowering), options.hooks), program, context, {}));
+  ARGOSY_TRY_STATUS(run_export_passes(onnx::onnx_pipeline(options.lowering), program, options.hooks, diagnostics));
   ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
   std::vector<onnx::NamedModel> models;
   Status status;  // the first error; those of later components are in the diagnostics

@@ -2,6 +2,7 @@
 
 #include "argosy/version.h"
 #include "base/text.h"
+#include "driver/named_passes.h"
 #include "driver/run_passes.h"
 #include "io/file.h"
 #include "io/folder_contents.h"
@@ -105,7 +106,7 @@ Result<Reproducer> read_reproducer(const std::filesystem::path& folder) {
 }
 
 Status replay(Reproducer& reproducer) {
-  ARGOSY_TRY(Pipeline pipeline, parse_pipeline(join(reproducer.passes, ",")));
+  ARGOSY_TRY(Pipeline pipeline, parse_pipeline(join(reproducer.passes, ","), every_pass()));
   Diagnostics diagnostics;
   PassContext context{diagnostics};
   PipelineHooks hooks;

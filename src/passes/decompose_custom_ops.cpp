@@ -6,6 +6,11 @@
 
 namespace argosy {
 
+Pass decompose_attention() {
+  std::array families = {attention_decompositions()};
+  return apply_rules("decompose-attention", std::make_shared<RuleTable>(families));
+}
+
 Pass decompose_custom_ops() {
   std::array families = {attention_decompositions(), expert_decompositions()};
   return apply_rules("decompose-custom-ops", std::make_shared<RuleTable>(families));

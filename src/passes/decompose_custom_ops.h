@@ -9,4 +9,7 @@ namespace argosy {
 /// remains is ATen. Values are those of the custom op's own kernel.
 Pass decompose_custom_ops();
 
+/// Only attention: for backends that compute products of experts by themselves.
+Pass decompose_attention();
+
 }  // namespace argosy

@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 
+#include "base/text.h"
 #include "passes/decompose/families.h"
 #include "passes/rewrite_rules.h"
 
@@ -21,8 +22,9 @@ auto families() {
 
 }  // namespace
 
-Pass legalise(Takes takes) {
-  return apply_rules("legalise", std::make_shared<const RuleTable>(families()), std::move(takes));
+Pass legalise(std::string_view backend, Takes takes) {
+  return apply_rules(format("legalise-for-{}", backend), std::make_shared<const RuleTable>(families()),
+                     std::move(takes));
 }
 
 std::vector<std::string_view> decomposed_ops() {

@@ -11,9 +11,10 @@ namespace argosy {
 /// Whether a backend has an op for a node as it is.
 using Takes = std::function<bool(const Program&, const Component&, const Graph&, const Node&)>;
 
-/// "legalise": nodes that a backend does not take are written in other ATen ops (passes/decompose/), until it takes all
+/// Nodes that a backend does not take are written in other ATen ops (passes/decompose/), until it takes all
 /// of them or none that is left has a decomposition.
-Pass legalise(Takes takes);
+/// `backend` is in the pass's name: "legalise-for-onnx".
+Pass legalise(std::string_view backend, Takes takes);
 
 /// The names of all ops that have a decomposition, sorted, each once.
 std::vector<std::string_view> decomposed_ops();

@@ -18,6 +18,10 @@ struct PassContext {
 struct Pass {
   std::string name;
   std::function<Result<bool>(Program&, PassContext&)> run;
+  std::string settings = {};  // what it was made with, as text: "batch=1"
+
+  /// "fix-sizes{batch=1}": what parse_pipeline() makes the pass of.
+  std::string text() const { return settings.empty() ? name : name + "{" + settings + "}"; }
 };
 
 }  // namespace argosy

@@ -1,5 +1,7 @@
 #include "passes/pipeline.h"
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <optional>
 
@@ -22,6 +24,7 @@ namespace {
 // In alphabetical order.
 constexpr NamedPass kPasses[] = {
     {"compact-ids", "number nodes and values densely, without gaps of erased ones", compact_ids},
+    {"decompose-attention", "attention in one op of ours becomes plain PyTorch", decompose_attention},
     {"decompose-complex", "complex tensors become real ones with a last dim of 2; after normalise", decompose_complex},
     {"decompose-custom-ops", "take ops apart that plain PyTorch does not have", decompose_custom_ops},
     {"eliminate-dead-code", "remove nodes that have no effect and whose results nobody uses", eliminate_dead_code},
@@ -71,7 +74,7 @@ Result<bool> Pipeline::run(Program& program, PassContext& context, const Pipelin
       error.in(format("pass {}", pass.name));
       if (hooks.on_failure) {
         std::vector<std::string> remaining;
-        for (size_t j = i; j < passes_.size(); ++j) remaining.push_back(passes_[j].name);
+        for (size_t j = i; j < passes_.size(); ++j) remaining.push_back(passes_[j].text());
         hooks.on_failure(*before, remaining, error);
       }
       return fail(std::move(error));
@@ -85,25 +88,72 @@ Result<bool> Pipeline::run(Program& program, PassContext& context, const Pipelin
 
 std::span<const NamedPass> all_passes() { return kPasses; }
 
-Result<Pipeline> parse_pipeline(std::string_view names) {
+namespace {
+
+/// The first of several texts that commas separate, outside of braces; takes it off.
+std::string_view take_item(std::string_view& texts) {
+  size_t end = 0;
+  for (int depth = 0; end < texts.size() && (texts[end] != ',' || depth > 0); ++end) {
+    if (texts[end] == '{') ++depth;
+    if (texts[end] == '}') --depth;
+  }
+  std::string_view item = texts.substr(0, end);
+  texts.remove_prefix(std::min(end + 1, texts.size()));
+  return item;
+}
+
+Result<Pass> parse_pass(std::string_view text, std::span<const NamedPass> known) {
+  size_t brace = text.find('{');
+  bool has_settings = brace != std::string_view::npos && text.ends_with('}');
+  std::string_view name = text.substr(0, brace);
+  auto pass = std::ranges::find(known, name, &NamedPass::name);
+  if (pass == known.end()) {
+    std::vector<std::string> names;
+    for (const NamedPass& each : known) names.emplace_back(each.name);
+    return fail(ErrorCode::kInvalidInput, format("there is no pass {}", quoted(name)),
+                format("the passes are: {}", join(names, ", ")));
+  }
+  if (pass->make_with != nullptr) {
+    return pass->make_with(has_settings ? text.substr(brace + 1, text.size() - brace - 2) : std::string_view());
+  }
+  if (brace != std::string_view::npos) {
+    return fail(ErrorCode::kInvalidInput, format("pass {} has no settings", name), format("write {} alone", name));
+  }
+  return pass->make();
+}
+
+}  // namespace
+
+Result<Pipeline> parse_pipeline(std::string_view texts, std::span<const NamedPass> known) {
   Pipeline pipeline;
-  while (!names.empty()) {
-    size_t comma = names.find(',');
-    std::string_view name = names.substr(0, comma);
-    names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 1);
-    const NamedPass* found = nullptr;
-    std::vector<std::string> known;
-    for (const NamedPass& pass : all_passes()) {
-      known.emplace_back(pass.name);
-      if (pass.name == name) found = &pass;
-    }
-    if (found == nullptr) {
-      return fail(ErrorCode::kInvalidInput, format("there is no pass {}", quoted(name)),
-                  format("the passes are: {}", join(known, ", ")));
-    }
-    pipeline.add(found->make());
+  while (!texts.empty()) {
+    ARGOSY_TRY(Pass pass, parse_pass(take_item(texts), known));
+    pipeline.add(std::move(pass));
   }
   return pipeline;
+}
+
+std::string settings_text(const std::map<std::string, int64_t>& numbers) {
+  std::vector<std::string> items;
+  for (const auto& [name, number] : numbers) items.push_back(format("{}={}", name, number));
+  return join(items, ",");
+}
+
+Result<std::map<std::string, int64_t>> parse_settings(std::string_view text) {
+  std::map<std::string, int64_t> numbers;
+  while (!text.empty()) {
+    std::string_view item = take_item(text);
+    size_t sign = item.find('=');
+    int64_t number = 0;
+    const char* end = item.data() + item.size();
+    bool is_number = sign != std::string_view::npos &&
+                     std::from_chars(item.data() + sign + 1, end, number) == std::from_chars_result{end, std::errc()};
+    if (!is_number || sign == 0) {
+      return fail(ErrorCode::kInvalidInput, format("{} is no setting of a pass", quoted(item)), "write NAME=NUMBER");
+    }
+    numbers[std::string(item.substr(0, sign))] = number;
+  }
+  return numbers;
 }
 
 }  // namespace argosy

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +17,7 @@ struct PipelineHooks {
   bool verify_each = false;  // after every pass that changed something
   std::function<void(const std::string& pass, const Program&)> before_pass;
   std::function<void(const std::string& pass, const Program&, bool has_changed, double seconds)> after_pass;
-  /// A pass failed: the program as it was before that pass, and the names of the passes from it on. Costs a copy of the
+  /// A pass failed: the program as it was before that pass, and the texts of the passes from it on. Costs a copy of the
   /// program per pass.
   std::function<void(const Program& before, std::span<const std::string> remaining, const Error&)> on_failure;
 };
@@ -36,13 +38,19 @@ class Pipeline {
 struct NamedPass {
   std::string_view name;
   std::string_view summary;  // one line for --help
-  Pass (*make)();
+  Pass (*make)() = nullptr;
+  /// Of passes with settings, instead.
+  Result<Pass> (*make_with)(std::string_view settings) = nullptr;
 };
 
-/// Every pass that can be asked for by name, sorted.
+/// Every pass of this layer that can be asked for by name, sorted. Backends have more.
 std::span<const NamedPass> all_passes();
 
-/// "eliminate-dead-code,verify" -> a pipeline; an unknown name is an error that lists the known ones.
-Result<Pipeline> parse_pipeline(std::string_view names);
+/// "eliminate-dead-code,fix-sizes{batch=1}" -> a pipeline of known passes; an unknown name is an error that lists them.
+Result<Pipeline> parse_pipeline(std::string_view texts, std::span<const NamedPass> known = all_passes());
+
+/// Settings of the form "batch=1,sequence=128".
+std::string settings_text(const std::map<std::string, int64_t>& numbers);
+Result<std::map<std::string, int64_t>> parse_settings(std::string_view text);
 
 }  // namespace argosy

@@ -7,6 +7,7 @@
 #include "ir/text.h"
 #include "passes/compact_ids.h"
 #include "passes/eliminate_dead_code.h"
+#include "passes/verify_program.h"
 
 namespace argosy {
 namespace {
@@ -99,8 +100,23 @@ TEST(PipelineTest, rejects_unknown_names) {
   Error error = parse_pipeline("verify,no-such").error();
   EXPECT_EQ(error.message, "there is no pass \"no-such\"");
   EXPECT_EQ(error.hint,
-            "the passes are: compact-ids, decompose-complex, decompose-custom-ops, eliminate-dead-code, fix-dims, "
+            "the passes are: compact-ids, decompose-attention, decompose-complex, decompose-custom-ops, "
+            "eliminate-dead-code, fix-dims, "
             "functionalise, merge-equal-nodes, normalise, verify");
+}
+
+Result<Pass> made_with(std::string_view settings) {
+  ARGOSY_TRY(auto numbers, parse_settings(settings));
+  return Pass{"sizes", [](Program&, PassContext&) -> Result<bool> { return false; }, settings_text(numbers)};
+}
+
+TEST(PipelineTest, settings_are_part_of_a_pass) {
+  constexpr NamedPass kKnown[] = {{"sizes", "", nullptr, made_with}, {"verify", "", verify_program}};
+  Pipeline pipeline = parse_pipeline("verify,sizes{b=2,a=1},verify", kKnown).value();
+  ASSERT_EQ(pipeline.passes().size(), 3);
+  EXPECT_EQ(pipeline.passes()[1].text(), "sizes{a=1,b=2}");
+  EXPECT_EQ(parse_pipeline("sizes{a}", kKnown).error().message, "\"a\" is no setting of a pass");
+  EXPECT_EQ(parse_pipeline("verify{a=1}", kKnown).error().message, "pass verify has no settings");
 }
 
 }  // namespace

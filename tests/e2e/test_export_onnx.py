@@ -339,3 +339,13 @@ def test_a_killed_export_leaves_the_old_output_or_the_new(exporter: Exporter, tm
     environment = {**os.environ, **exporter.environment(), "ARGOSY_CACHE": str(exporter.cache)}
     seen = kill_exports(PROGRAM, "onnx", tmp_path, output, 6, environment)
     assert seen["old"] > 0
+
+
+def test_passes_can_be_watched(exporter: Exporter, twins: Path, tmp_path: Path) -> None:
+    watched = ["--dump-ir", tmp_path / "ir", "--after", "functionalise,legalise-for-onnx", "--verify-each"]
+    exporter.export(twins / "llama", *watched, "-o", tmp_path / "out")
+    dumps = sorted((tmp_path / "ir").iterdir())
+    assert [path.name.split("_", 1)[1] for path in dumps] == ["functionalise.ir", "legalise-for-onnx.ir"]
+    # What was dumped is a program again.
+    exporter.run("opt", dumps[1], "--passes", "legalise-for-onnx", "-o", tmp_path / "again.ir")
+    assert (tmp_path / "again.ir").read_bytes() == dumps[1].read_bytes()

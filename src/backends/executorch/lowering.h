@@ -14,6 +14,9 @@ namespace argosy::executorch {
 /// in ops that have kernels.
 Pipeline executorch_pipeline(const LoweringOptions& options);
 
+/// The passes of it that others lack, by name. Binding a task is none of them: its plan has no text.
+std::span<const NamedPass> lowering_passes();
+
 /// One component as a method, memory planned. The program has been through executorch_pipeline() and is verified. Every
 /// op without a kernel is reported to `diagnostics`, with its place in the user's model; the first one is the error.
 Result<Method> build_method(const Program& program, const Component& component, DataTable& data,

@@ -12,6 +12,9 @@ namespace argosy::onnx {
 /// translations need it.
 Pipeline onnx_pipeline(const LoweringOptions& options);
 
+/// The passes of it that others lack, by name.
+std::span<const NamedPass> lowering_passes();
+
 /// One component as a model. The program has been through onnx_pipeline() and is verified. Every op that cannot be
 /// translated is reported to `diagnostics`, with its place in the user's model; the first one is the error.
 Result<Model> translate(const Program& program, const Component& component, const LoweringOptions& options,

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 8> kPlain = {"_operator", "aten", "builtins", "higher_order",
                                                     "math",      "prim", "prims",    "torch"};
 
-Result<bool> refuse_foreign_ops(Program& program, PassContext&) {
+Result<bool> find_foreign_ops(Program& program, PassContext&) {
   for (const Component& component : program.components) {
     for (const Graph& graph : component.graphs) {
       for (NodeId node : graph.nodes()) {
@@ -32,13 +32,21 @@ Result<bool> refuse_foreign_ops(Program& program, PassContext&) {
   return false;
 }
 
+Pass refuse_foreign_ops() { return {"refuse-foreign-ops", find_foreign_ops}; }
+
+constexpr NamedPass kPasses[] = {
+    {"refuse-foreign-ops", "an op that plain PyTorch lacks is an error; changes nothing", refuse_foreign_ops},
+};
+
 }  // namespace
+
+std::span<const NamedPass> pt2_lowering_passes() { return kPasses; }
 
 Pipeline pt2_pipeline() {
   Pipeline pipeline;
   pipeline.add(decompose_custom_ops());
   pipeline.add(fix_dims());
-  pipeline.add({"refuse-foreign-ops", refuse_foreign_ops});
+  pipeline.add(refuse_foreign_ops());
   pipeline.add(compact_ids());
   return pipeline;
 }

@@ -1,0 +1,20 @@
+#include "driver/named_passes.h"
+
+#include "backends/executorch/lowering.h"
+#include "backends/onnx/lowering.h"
+#include "backends/pt2/lowering.h"
+
+namespace argosy {
+
+std::span<const NamedPass> every_pass() {
+  static const std::vector<NamedPass> kAll = [] {
+    std::vector<NamedPass> all;
+    for (auto family : {all_passes(), onnx::lowering_passes(), executorch::lowering_passes(), pt2_lowering_passes()}) {
+      all.insert(all.end(), family.begin(), family.end());
+    }
+    return all;
+  }();
+  return kAll;
+}
+
+}  // namespace argosy
