@@ -26,11 +26,37 @@ Refused other_schema(std::string what) {
 
 }  // namespace
 
+Result<OpId> find_or_add(SchemaTable& schemas, std::string_view text) {
+  std::string_view name = text.substr(0, text.find('('));
+  if (auto known = schemas.find(op_name_of(name))) return *known;
+  return schemas.add(text);
+}
+
+std::optional<size_t> wrap_dim(int64_t dim, size_t rank) {
+  auto count = static_cast<int64_t>(rank);
+  if (dim < -count || dim >= count) return std::nullopt;
+  return static_cast<size_t>(dim < 0 ? dim + count : dim);
+}
+
+std::optional<std::vector<int64_t>> numbers(const Argument& argument) {
+  const auto* list = argument.get_if<IntList>();
+  if (list == nullptr) return std::nullopt;
+  std::vector<int64_t> result;
+  for (const IntItem& item : *list) {
+    const int64_t* number = std::get_if<int64_t>(&item);
+    if (number == nullptr) return std::nullopt;
+    result.push_back(*number);
+  }
+  return result;
+}
+
+IntList to_list(const std::vector<int64_t>& numbers) { return {numbers.begin(), numbers.end()}; }
+
 AtenBuilder::AtenBuilder(RuleContext& context, const RewriteRule* rule)
     : context_(context),
       rule_(rule),
-      node_(context.rewriter.graph()[context.node]),
-      schema_(context.program.schemas[node_.op]),
+      node_(context.node.is_valid() ? context.rewriter.graph()[context.node] : Node{}),
+      schema_(context.node.is_valid() ? &context.program.schemas[node_.op] : nullptr),
       value_limit_(context.rewriter.graph().value_limit()) {}
 
 void AtenBuilder::refuse(std::string why, std::string hint) {
@@ -40,8 +66,8 @@ void AtenBuilder::refuse(std::string why, std::string hint) {
 // ---- the node ----
 
 const Argument& AtenBuilder::argument(std::string_view name) const {
-  std::optional<uint32_t> index = schema_.find_argument(name);
-  ARGOSY_CHECK(index && *index < node_.arguments.size(), format("op {} has no argument {}", schema_.name, name));
+  std::optional<uint32_t> index = schema_->find_argument(name);
+  ARGOSY_CHECK(index && *index < node_.arguments.size(), format("op {} has no argument {}", op(), name));
   return node_.arguments[*index];
 }
 
@@ -67,14 +93,26 @@ bool AtenBuilder::replace(ValueId with) {
 }
 
 bool AtenBuilder::replace(const std::vector<ValueId>& with) {
-  std::vector<std::string> names;
-  for (ValueId output : node_.outputs) names.push_back(graph()[output].name);
+  std::vector<Value> replaced;
+  for (ValueId output : node_.outputs) replaced.push_back(graph()[output]);
   context_.rewriter.replace(context_.node, with);
-  // What was added stands for the node, so it gets its name.
   for (size_t i = 0; i < with.size(); ++i) {
-    if (with[i].index >= value_limit_) context_.rewriter.rename(with[i], names[i]);
+    if (with[i].index < value_limit_) continue;
+    context_.rewriter.rename(with[i], replaced[i].name);
+    const TensorType *made = graph()[with[i]].tensor(), *had = replaced[i].tensor();
+    if (made == nullptr || had == nullptr || made->shape.size() != had->shape.size()) continue;
+    context_.rewriter.set_type(with[i], TensorType{made->dtype, had->shape, made->strides});
   }
   return true;
+}
+
+bool AtenBuilder::become(std::string_view schema, std::vector<Named> arguments) {
+  std::vector<ValueType> types;
+  for (ValueId output : node_.outputs) {
+    types.push_back(graph()[output].type);
+    if (auto* tensor = std::get_if<TensorType>(&types.back())) tensor->strides.clear();
+  }
+  return replace(graph()[create(schema, std::move(arguments), std::move(types))].outputs);
 }
 
 bool AtenBuilder::erase() {
@@ -141,9 +179,21 @@ const Node* AtenBuilder::made_by(ValueId tensor, std::string_view op) const {
   return context_.program.schemas[node.op].name == op ? &node : nullptr;
 }
 
+const Node* AtenBuilder::made_by(const Node* reader, size_t index, std::string_view op) const {
+  const ValueId* tensor = reader == nullptr ? nullptr : reader->arguments[index].get_if<ValueId>();
+  return tensor == nullptr ? nullptr : made_by(*tensor, op);
+}
+
 ValueId AtenBuilder::size_node(ValueId tensor, size_t dim) {
-  return value(kSymSize, {{"self", tensor}, {"dim", static_cast<int64_t>(dim)}},
-               SymType{SymType::Kind::kInt, shape(tensor)[dim]});
+  SymExpr size = shape(tensor)[dim];
+  for (const auto& [known, number] : known_sizes_) {
+    if (known == size) return number;
+  }
+  ValueId number =
+      value(kSymSize, {{"self", tensor}, {"dim", static_cast<int64_t>(dim)}}, SymType{SymType::Kind::kInt, size});
+  // What a rule adds comes in order; elsewhere the place may change.
+  if (size.is_valid() && schema_ != nullptr) know_size(size, number);
+  return number;
 }
 
 size_t AtenBuilder::at(ValueId tensor, int64_t dim) const {
@@ -161,7 +211,22 @@ IntItem AtenBuilder::item(SymExpr size, const std::vector<ValueId>& from) {
   return computed(size, from);
 }
 
+IntItem AtenBuilder::item(ValueId tensor, int64_t dim) {
+  size_t index = at(tensor, dim);
+  if (auto known = shape(tensor)[index].as_integer()) return *known;
+  return size_node(tensor, index);
+}
+
+IntList AtenBuilder::items(ValueId tensor) {
+  IntList list;
+  for (size_t i = 0; i < rank(tensor); ++i) list.push_back(item(tensor, static_cast<int64_t>(i)));
+  return list;
+}
+
 IntItem AtenBuilder::computed(SymExpr size, const std::vector<ValueId>& from) {
+  for (const auto& [known, number] : known_sizes_) {
+    if (known == size) return number;
+  }
   for (ValueId tensor : from) {
     const Sizes& own = shape(tensor);
     for (size_t i = 0; i < own.size(); ++i) {
@@ -204,7 +269,7 @@ IntItem AtenBuilder::computed(SymExpr size, const std::vector<ValueId>& from) {
   return total;
 }
 
-IntList AtenBuilder::items(const Sizes& sizes, const std::vector<ValueId>& from) {
+IntList AtenBuilder::items(Sizes sizes, const std::vector<ValueId>& from) {
   IntList list;
   for (SymExpr size : sizes) list.push_back(item(size, from));
   return list;
@@ -271,13 +336,22 @@ ValueId AtenBuilder::node(std::string_view schema, std::vector<Named> arguments,
   return value(schema, std::move(arguments), TensorType{dtype, std::move(shape), {}});
 }
 
-ValueId AtenBuilder::repeated(std::vector<Named> changed) {
-  for (size_t i = 0; i < node_.arguments.size(); ++i) {
-    std::string_view name = schema_.arguments[i].name;
-    auto has_name = [&](const Named& item) { return item.first == name; };
-    if (std::ranges::none_of(changed, has_name)) changed.emplace_back(name, node_.arguments[i]);
+ValueId AtenBuilder::positional(std::string_view text, std::vector<Argument> arguments, ValueType type) {
+  SchemaTable& schemas = context_.program.schemas;
+  Result<OpId> op = find_or_add(schemas, text);
+  if (!op) throw Refused(std::move(op).error());
+  const OpSchema& schema = schemas[*op];
+  if (schema.arguments.size() != arguments.size()) {
+    throw other_schema(format("op {} has other arguments here: {}", schema.name, schema.text));
   }
-  return value(schema_.text, std::move(changed), result());
+  NodeId node = context_.rewriter.create(*op, std::move(arguments), {{name_of(schema), std::move(type)}});
+  return graph()[node].outputs[0];
+}
+
+ValueId AtenBuilder::repeated(std::vector<Named> changed) {
+  std::vector<Argument> arguments = node_.arguments;
+  for (Named& item : changed) arguments[schema_->find_argument(item.first).value()] = std::move(item.second);
+  return positional(schema_->text, std::move(arguments), result());
 }
 
 std::vector<ValueId> AtenBuilder::nodes(std::string_view schema, std::vector<Named> arguments,
@@ -317,6 +391,11 @@ ValueId AtenBuilder::mul(ValueId a, double b) {
   return node(aten::kMulScalar, {{"self", a}, {"other", b}}, dtype(a), shape(a));
 }
 
+ValueId AtenBuilder::div(ValueId a, double b) {
+  if (b == 1) return a;
+  return node(aten::kDivScalar, {{"self", a}, {"other", b}}, dtype(a), shape(a));
+}
+
 ValueId AtenBuilder::add_integer(ValueId a, int64_t b) {
   if (b == 0) return a;
   return node(aten::kAddScalar, {{"self", a}, {"other", b}}, dtype(a), shape(a));
@@ -338,6 +417,9 @@ ValueId AtenBuilder::abs(ValueId x) { return unary(aten::kAbs, x); }
 ValueId AtenBuilder::floor(ValueId x) { return unary(aten::kFloor, x); }
 ValueId AtenBuilder::reciprocal(ValueId x) { return unary(aten::kReciprocal, x); }
 ValueId AtenBuilder::logical_not(ValueId x) { return node(aten::kLogicalNot, {{"self", x}}, DType::kBool, shape(x)); }
+ValueId AtenBuilder::cos(ValueId x) { return unary(aten::kCos, x); }
+ValueId AtenBuilder::sin(ValueId x) { return unary(aten::kSin, x); }
+ValueId AtenBuilder::bitwise_not(ValueId x) { return unary(aten::kBitwiseNot, x); }
 ValueId AtenBuilder::bitwise_and(ValueId a, ValueId b) { return binary(aten::kBitwiseAnd, a, b); }
 
 ValueId AtenBuilder::compare(std::string_view relation, ValueId a, ValueId b) {
@@ -379,9 +461,10 @@ ValueId AtenBuilder::cast(ValueId x, DType dtype) {
 
 ValueId AtenBuilder::scalar(Argument value, DType dtype) { return full({}, std::move(value), dtype, {}); }
 
-ValueId AtenBuilder::full(const Sizes& shape, Argument value, DType dtype, const std::vector<ValueId>& from) {
-  return node(aten::kFull, {{"size", items(shape, from)}, {"fill_value", std::move(value)}, {"dtype", dtype}}, dtype,
-              shape);
+ValueId AtenBuilder::full(Sizes shape, Argument value, DType dtype, const std::vector<ValueId>& from) {
+  IntList list = items(shape, from);
+  return node(aten::kFull, {{"size", std::move(list)}, {"fill_value", std::move(value)}, {"dtype", dtype}}, dtype,
+              std::move(shape));
 }
 
 ValueId AtenBuilder::arange(SymExpr size, DType dtype, const std::vector<ValueId>& from) {
@@ -394,7 +477,7 @@ ValueId AtenBuilder::arange(SymExpr size, DType dtype, const std::vector<ValueId
 
 ValueId AtenBuilder::reshape(ValueId x, Sizes target, std::vector<ValueId> from) {
   if (shape(x) == target) return x;
-  from.insert(from.begin(), x);
+  from.push_back(x);
   // One size may be left open; the one that no tensor has as it is spares the arithmetic.
   auto has = [&](SymExpr size) {
     return size.as_integer().has_value() ||
@@ -413,10 +496,11 @@ ValueId AtenBuilder::reshape(ValueId x, Sizes target, std::vector<ValueId> from)
   return node(aten::kReshape, {{"self", x}, {"shape", std::move(list)}}, dtype(x), std::move(target));
 }
 
-ValueId AtenBuilder::expand(ValueId x, const Sizes& target, std::vector<ValueId> from) {
+ValueId AtenBuilder::expand(ValueId x, Sizes target, std::vector<ValueId> from) {
   if (shape(x) == target) return x;
-  from.insert(from.begin(), x);
-  return node(aten::kExpand, {{"self", x}, {"size", items(target, from)}}, dtype(x), target);
+  from.push_back(x);
+  IntList list = items(target, from);
+  return node(aten::kExpand, {{"self", x}, {"size", std::move(list)}}, dtype(x), std::move(target));
 }
 
 ValueId AtenBuilder::permute(ValueId x, const std::vector<int64_t>& order) {
@@ -441,10 +525,22 @@ ValueId AtenBuilder::unsqueeze(ValueId x, int64_t dim) {
 }
 
 ValueId AtenBuilder::squeeze(ValueId x, int64_t dim) {
+  return squeeze(x, std::vector<int64_t>{static_cast<int64_t>(at(x, dim))});
+}
+
+ValueId AtenBuilder::squeeze(ValueId x, const std::vector<int64_t>& dims) {
+  return node(aten::kSqueeze, {{"self", x}, {"dim", to_list(dims)}}, dtype(x), reduced(x, dims, false));
+}
+
+ValueId AtenBuilder::pad(ValueId x, const std::vector<int64_t>& amounts, std::optional<Argument> with) {
   Sizes sizes = shape(x);
-  size_t index = at(x, dim);
-  sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(index));
-  return node(aten::kSqueeze, {{"self", x}, {"dim", IntList{static_cast<int64_t>(index)}}}, dtype(x), std::move(sizes));
+  for (size_t i = 0; 2 * i + 1 < amounts.size(); ++i) {
+    SymExpr& size = sizes[sizes.size() - 1 - i];
+    size = symbols().add(size, integer(amounts[2 * i] + amounts[2 * i + 1]));
+  }
+  std::vector<Named> arguments = {{"self", x}, {"pad", to_list(amounts)}};
+  if (with) arguments.emplace_back("value", *std::move(with));
+  return node(aten::kConstantPad, std::move(arguments), dtype(x), std::move(sizes));
 }
 
 ValueId AtenBuilder::slice(ValueId x, int64_t dim, int64_t start, SymExpr size, int64_t step,
@@ -464,6 +560,26 @@ ValueId AtenBuilder::slice(ValueId x, int64_t dim, int64_t start, SymExpr size, 
                {"end", as_argument(item(end, known))},
                {"step", step}},
               dtype(x), std::move(sizes));
+}
+
+ValueId AtenBuilder::slice_between(ValueId x, int64_t dim, Argument start, Argument end, SymExpr size) {
+  size_t index = at(x, dim);
+  Sizes sizes = shape(x);
+  sizes[index] = size;
+  return node(aten::kSlice,
+              {{"self", x}, {"dim", static_cast<int64_t>(index)}, {"start", std::move(start)}, {"end", std::move(end)}},
+              dtype(x), std::move(sizes));
+}
+
+std::vector<ValueId> AtenBuilder::split(ValueId x, const std::vector<int64_t>& sizes, int64_t dim) {
+  size_t index = at(x, dim);
+  std::vector<TensorType> types;
+  for (int64_t size : sizes) {
+    types.push_back({dtype(x), shape(x), {}});
+    types.back().shape[index] = integer(size);
+  }
+  return nodes(aten::kSplitWithSizes,
+               {{"self", x}, {"split_sizes", to_list(sizes)}, {"dim", static_cast<int64_t>(index)}}, types);
 }
 
 ValueId AtenBuilder::select(ValueId x, int64_t dim, int64_t index) {

@@ -7,36 +7,63 @@
 #include <utility>
 #include <vector>
 
-#include "passes/match.h"
+#include "ir/rewriter.h"
+#include "passes/rewrite_rules.h"
 
 namespace argosy {
 
-/// Thrown by an AtenBuilder where an op is used in a way that cannot be written in others; it never leaves `write`.
+/// The op of that schema's name; where the program already knows it, the program's schema counts.
+Result<OpId> find_or_add(SchemaTable& schemas, std::string_view schema);
+/// A dim counted from the front; nullopt: out of range.
+std::optional<size_t> wrap_dim(int64_t dim, size_t rank);
+/// A list of numbers, none of them computed.
+std::optional<std::vector<int64_t>> numbers(const Argument& argument);
+IntList to_list(const std::vector<int64_t>& numbers);
+
+/// Thrown by an AtenBuilder where an op is used in a way that cannot be written in others; it never leaves
+/// `or_refused`.
 struct Refused : std::exception {
   explicit Refused(Error what_is_wrong) : error(std::move(what_is_wrong)) {}
   const char* what() const noexcept override { return error.message.c_str(); }
   Error error;
 };
 
+/// What a function gives, which returns a Result or a Status: or else why it was refused.
+template <typename Function>
+auto or_refused(Function&& function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (Refused& refused) {
+    return fail(std::move(refused.error));
+  }
+}
+
 using Sizes = std::vector<SymExpr>;
 
-/// Builds nodes of ATen ops before a node: each function adds one node and infers the type of its result. Tensors are
-/// broadcast and promoted as in torch. Dims count from the front; negative ones from behind. In a rule it also knows
-/// the node that the rule looks at: its arguments by name, and how it is replaced.
+/// Builds nodes of ATen ops where the context's rewriter inserts: each function adds one node and infers the type of
+/// its result. Tensors are broadcast and promoted as in torch. Dims count from the front; negative ones from behind. In
+/// a rule it also knows the node that the rule looks at: its arguments by name, and how it is replaced.
 class AtenBuilder {
  public:
-  AtenBuilder(RuleContext& context, const RewriteRule* rule = nullptr);
+  /// Without a node in the context there is nothing to look at or to replace.
+  explicit AtenBuilder(RuleContext& context, const RewriteRule* rule = nullptr);
 
   // ---- the node of a rule; copies, which stay valid while nodes are added
-  const OpSchema& schema() const { return schema_; }
-  const std::string& op() const { return schema_.name; }
+  const OpSchema& schema() const { return *schema_; }
+  const std::string& op() const { return schema_->name; }
   const RewriteRule& rule() const { return *rule_; }
+  /// The user data of the rule.
+  template <typename Data>
+  const Data& data() const {
+    return *static_cast<const Data*>(rule_->user_data);
+  }
   const std::vector<Argument>& arguments() const { return node_.arguments; }
   /// An argument that the op's schema has.
   const Argument& argument(std::string_view name) const;
   ValueId operator[](std::string_view name) const { return std::get<ValueId>(argument(name).variant()); }
+  const ValueList& tensors(std::string_view name) const { return std::get<ValueList>(argument(name).variant()); }
   /// Whether the schema has such an argument.
-  bool knows(std::string_view name) const { return schema_.find_argument(name).has_value(); }
+  bool knows(std::string_view name) const { return schema_->find_argument(name).has_value(); }
   /// Whether it is there and not None.
   bool has(std::string_view name) const { return knows(name) && !argument(name).is<None>(); }
   bool flag(std::string_view name) const;
@@ -64,6 +91,10 @@ class AtenBuilder {
   const TensorType& type(ValueId tensor) const;
   /// The node whose result a tensor is, if its op has that name; else nullptr. Valid until a node is added.
   const Node* made_by(ValueId tensor, std::string_view op) const;
+  /// The same of an operand of a node, where there is one: matches chains of nodes from behind.
+  const Node* made_by(const Node* reader, size_t index, std::string_view op) const;
+  /// An operand that is one tensor.
+  static ValueId operand(const Node& node, size_t index) { return std::get<ValueId>(node.arguments[index].variant()); }
   DType dtype(ValueId tensor) const { return type(tensor).dtype; }
   const Sizes& shape(ValueId tensor) const { return type(tensor).shape; }
   size_t rank(ValueId tensor) const { return shape(tensor).size(); }
@@ -74,7 +105,14 @@ class AtenBuilder {
 
   /// A size as an argument: a number, or computed from the sizes of these tensors.
   IntItem item(SymExpr size, const std::vector<ValueId>& from);
-  IntList items(const Sizes& sizes, const std::vector<ValueId>& from);
+  IntList items(Sizes sizes, const std::vector<ValueId>& from);
+  /// The size of one dim, or of all.
+  IntItem item(ValueId tensor, int64_t dim);
+  IntList items(ValueId tensor);
+  /// The size of a dim, as a node.
+  ValueId size_node(ValueId tensor, size_t dim);
+  /// From now on, whatever has that size uses this number, which is computed before everything that is added.
+  void know_size(SymExpr size, ValueId number) { known_sizes_.emplace_back(size, number); }
   static Argument as_argument(const IntItem& item);
 
   // ---- any op
@@ -86,6 +124,8 @@ class AtenBuilder {
   ValueId node(std::string_view schema, std::vector<Named> arguments, DType dtype, Sizes shape);
   std::vector<ValueId> nodes(std::string_view schema, std::vector<Named> arguments,
                              const std::vector<TensorType>& types);
+  /// By all its arguments, in order.
+  ValueId positional(std::string_view schema, std::vector<Argument> arguments, ValueType type);
   /// The rule's own node once more, with some arguments changed.
   ValueId repeated(std::vector<Named> changed);
   /// schema(self) with the shape of its operand.
@@ -95,10 +135,11 @@ class AtenBuilder {
 
   // ---- elementwise
   ValueId add(ValueId a, ValueId b), sub(ValueId a, ValueId b), mul(ValueId a, ValueId b), div(ValueId a, ValueId b);
-  ValueId add(ValueId a, double b), mul(ValueId a, double b);  // of floats
+  ValueId add(ValueId a, double b), mul(ValueId a, double b), div(ValueId a, double b);  // of floats
   ValueId add_integer(ValueId a, int64_t b), mul_integer(ValueId a, int64_t b);
   ValueId exp(ValueId x), log(ValueId x), sigmoid(ValueId x), tanh(ValueId x), sqrt(ValueId x), rsqrt(ValueId x),
       neg(ValueId x), abs(ValueId x), floor(ValueId x), reciprocal(ValueId x), logical_not(ValueId x);
+  ValueId cos(ValueId x), sin(ValueId x), bitwise_not(ValueId x);
   /// Of booleans or integers.
   ValueId bitwise_and(ValueId a, ValueId b);
   /// `relation` is eq, ne, lt, le, gt or ge.
@@ -111,20 +152,26 @@ class AtenBuilder {
 
   // ---- creation
   ValueId scalar(Argument value, DType dtype);
-  ValueId full(const Sizes& shape, Argument value, DType dtype, const std::vector<ValueId>& from);
+  ValueId full(Sizes shape, Argument value, DType dtype, const std::vector<ValueId>& from);
   /// 0, 1, …, size - 1.
   ValueId arange(SymExpr size, DType dtype, const std::vector<ValueId>& from);
 
-  // ---- shape; sizes that vary are found in the tensor and in `from`
+  // ---- shape; sizes that vary are found in `from` and in the tensor
   ValueId reshape(ValueId x, Sizes shape, std::vector<ValueId> from = {});
-  ValueId expand(ValueId x, const Sizes& shape, std::vector<ValueId> from = {});
+  ValueId expand(ValueId x, Sizes shape, std::vector<ValueId> from = {});
   ValueId permute(ValueId x, const std::vector<int64_t>& order);
   ValueId transpose(ValueId x, int64_t a, int64_t b);
   ValueId unsqueeze(ValueId x, int64_t dim);
   ValueId squeeze(ValueId x, int64_t dim);
+  ValueId squeeze(ValueId x, const std::vector<int64_t>& dims);
+  /// How much is added in front and behind, the last dim first.
+  ValueId pad(ValueId x, const std::vector<int64_t>& amounts, std::optional<Argument> value = {});
   /// Every `step`th of `size` elements from `start` on.
   ValueId slice(ValueId x, int64_t dim, int64_t start, SymExpr size, int64_t step = 1,
                 const std::vector<ValueId>& from = {});
+  /// From `start` to `end`, as arguments of the op; `size` is what that comes to.
+  ValueId slice_between(ValueId x, int64_t dim, Argument start, Argument end, SymExpr size);
+  std::vector<ValueId> split(ValueId x, const std::vector<int64_t>& sizes, int64_t dim);
   ValueId select(ValueId x, int64_t dim, int64_t index);
   ValueId index_select(ValueId x, int64_t dim, ValueId index);
   ValueId cat(const std::vector<ValueId>& parts, int64_t dim);
@@ -137,9 +184,12 @@ class AtenBuilder {
   ValueId matmul(ValueId a, ValueId b);
   ValueId softmax(ValueId x, int64_t dim);
 
-  /// Puts it in the node's place, in the dtype that the node had. True, for rules to return.
+  /// Puts it in the node's place, in the dtype that the node had. New values get the names and shapes of those that
+  /// they stand for. True, for rules to return.
   bool replace(ValueId with);
   bool replace(const std::vector<ValueId>& with);
+  /// Puts one other node in the node's place, whose results have the same types.
+  bool become(std::string_view schema, std::vector<Named> arguments);
   /// Removes a node without results.
   bool erase();
 
@@ -151,27 +201,24 @@ class AtenBuilder {
 
  private:
   IntItem computed(SymExpr size, const std::vector<ValueId>& from);
-  /// The size of a dim, as a node.
-  ValueId size_node(ValueId tensor, size_t dim);
   std::vector<Argument> in_order(const OpSchema& schema, std::vector<Named> named) const;
   NodeId create(std::string_view schema, std::vector<Named> arguments, std::vector<ValueType> types);
 
   RuleContext& context_;
   const RewriteRule* rule_;
   const Node node_;
-  const OpSchema& schema_;
+  const OpSchema* schema_;
   const size_t value_limit_;
+  std::vector<std::pair<SymExpr, ValueId>> known_sizes_;
 };
 
 /// A rule whose function writes what stands in the node's place: true if it did, false if the rule does not apply.
 template <bool (*function)(AtenBuilder&)>
 Result<bool> write(RuleContext& context, const RewriteRule& rule) {
-  try {
+  return or_refused([&]() -> Result<bool> {
     AtenBuilder builder(context, &rule);
     return function(builder);
-  } catch (Refused& refused) {
-    return fail(std::move(refused.error));
-  }
+  });
 }
 
 }  // namespace argosy

@@ -37,6 +37,7 @@ inline constexpr std::string_view kConv2d =
 inline constexpr std::string_view kConvolution =
     "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] "
     "dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor";
+inline constexpr std::string_view kCos = "aten::cos(Tensor self) -> Tensor";
 inline constexpr std::string_view kDivScalar = "aten::div.Scalar(Tensor self, Scalar other) -> Tensor";
 inline constexpr std::string_view kDivScalarMode =
     "aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor";
@@ -96,6 +97,7 @@ inline constexpr std::string_view kScatterAdd =
 inline constexpr std::string_view kSelect = "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)";
 inline constexpr std::string_view kSigmoid = "aten::sigmoid(Tensor self) -> Tensor";
 inline constexpr std::string_view kSign = "aten::sign(Tensor self) -> Tensor";
+inline constexpr std::string_view kSin = "aten::sin(Tensor self) -> Tensor";
 inline constexpr std::string_view kSlice =
     "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)";
 inline constexpr std::string_view kSoftmax =

@@ -6,16 +6,12 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
-#include "passes/match.h"
 
 namespace argosy {
 namespace {
 
-constexpr std::string_view kCos = "aten::cos(Tensor self) -> Tensor";
-constexpr std::string_view kSin = "aten::sin(Tensor self) -> Tensor";
-constexpr std::string_view kExp = "aten::exp(Tensor self) -> Tensor";
-constexpr std::string_view kNeg = "aten::neg(Tensor self) -> Tensor";
 constexpr std::string_view kAtan2 = "aten::atan2(Tensor self, Tensor other) -> Tensor";
 
 bool is_complex(const Value& value) {
@@ -38,13 +34,13 @@ class ComplexRewriter {
   Result<bool> run() {
     for (std::span<const ValueId> values : {graph_.inputs(), graph_.weights()}) {
       for (ValueId value : values) {
-        if (is_complex(graph_[value])) return refuse(format("%{} holds complex numbers", graph_[value].name));
+        if (is_complex(graph_[value])) return fail(refusal(format("%{} holds complex numbers", graph_[value].name)));
       }
     }
     std::vector<NodeId> rewritten;
     for (NodeId node : graph_.nodes()) {
       if (!concerns_complex(node)) continue;
-      if (Status status = rewrite(node); !status) {
+      if (Status status = or_refused([&] { return rewrite(node); }); !status) {
         return fail(at_node(std::move(status).error(), program_, graph_, node));
       }
       rewritten.push_back(node);
@@ -52,7 +48,7 @@ class ComplexRewriter {
     for (const Argument& output : graph_.outputs()) {
       const ValueId* value = output.get_if<ValueId>();
       if (value != nullptr && is_complex(graph_[*value])) {
-        return refuse(format("the result %{} holds complex numbers", graph_[*value].name));
+        return fail(refusal(format("the result %{} holds complex numbers", graph_[*value].name)));
       }
     }
     // Users come after what they use.
@@ -63,12 +59,12 @@ class ComplexRewriter {
  private:
   struct Row {
     std::string_view op;
-    Result<ValueId> (ComplexRewriter::*rewrite)(Match&);
+    ValueId (ComplexRewriter::*rewrite)(AtenBuilder&);
   };
 
-  static tl::unexpected<Error> refuse(std::string what) {
-    return fail(ErrorCode::kUnsupportedFeature, std::move(what),
-                "have the model's code pass real numbers (torch.view_as_real) in and out");
+  static Error refusal(std::string what) {
+    return {ErrorCode::kUnsupportedFeature, std::move(what),
+            "have the model's code pass real numbers (torch.view_as_real) in and out"};
   }
 
   bool concerns_complex(NodeId id) const {
@@ -90,9 +86,9 @@ class ComplexRewriter {
     }
     rewriter_.insert_before(id);
     RuleContext context{program_, component_, rewriter_, id};
-    Match match(context);
+    AtenBuilder f(context);
     node_ = id;
-    ARGOSY_TRY(ValueId result, (this->*row->rewrite)(match));
+    ValueId result = (this->*row->rewrite)(f);
     if (result.is_valid()) record(0, result);
     return {};
   }
@@ -113,59 +109,37 @@ class ComplexRewriter {
     ARGOSY_CHECK(found != pairs_.end(), format("%{} has no pair", graph_[complex].name));
     return found->second;
   }
-  ValueId pair(const Match& match, std::string_view argument) const { return pair(match.tensor(argument)); }
+  ValueId pair(const AtenBuilder& f, std::string_view argument) const { return pair(f[argument]); }
 
   /// The type of the pair that stands for output `index`.
-  TensorType pair_type(const Match& match, size_t index = 0) const {
-    TensorType type = match.result(index);
+  static TensorType pair_type(const AtenBuilder& f, size_t index = 0) {
+    TensorType type = f.result(index);
     type.dtype = part_dtype(type.dtype);
-    type.shape.push_back(match.emit.number(2));
+    type.shape.push_back(f.integer(2));
     return type;
   }
 
-  static TensorType part_type(const Match& match, ValueId pair) {
-    TensorType type = match.emit.type(pair);
-    type.strides.clear();
-    type.shape.pop_back();
-    return type;
+  struct Parts {
+    ValueId real, imaginary;
+  };
+  Parts parts(AtenBuilder& f, std::string_view argument) {
+    ValueId value = pair(f, argument), real = f.select(value, -1, 0);
+    return {real, f.select(value, -1, 1)};
   }
 
-  static Result<ValueId> part(Match& match, ValueId pair, int64_t index) {
-    TensorType type = part_type(match, pair);
-    auto dim = static_cast<int64_t>(type.shape.size());
-    return match.emit(aten::kSelect, {{"self", pair}, {"dim", dim}, {"index", index}}, type);
-  }
-
-  static Result<ValueId> join(Match& match, ValueId real, ValueId imaginary) {
-    TensorType type = match.emit.type(real);
-    type.strides.clear();
-    auto dim = static_cast<int64_t>(type.shape.size());
-    type.shape.push_back(match.emit.number(1));
-    ValueList parts;
-    for (ValueId value : {real, imaginary}) {
-      ARGOSY_TRY(ValueId column, match.emit(aten::kUnsqueeze, {{"self", value}, {"dim", dim}}, type));
-      parts.push_back(column);
-    }
-    type.shape.back() = match.emit.number(2);
-    return match.emit(aten::kCat, {{"tensors", std::move(parts)}, {"dim", dim}}, type);
-  }
-
-  static Result<ValueId> apply(Match& match, std::string_view schema, ValueId self, const TensorType& type) {
-    return match.emit(schema, {{"self", self}}, type);
-  }
-  static Result<ValueId> apply(Match& match, std::string_view schema, ValueId self, ValueId other,
-                               const TensorType& type) {
-    return match.emit(schema, {{"self", self}, {"other", other}}, type);
+  static ValueId join(AtenBuilder& f, ValueId real, ValueId imaginary) {
+    ValueId first = f.unsqueeze(real, -1);
+    return f.cat({first, f.unsqueeze(imaginary, -1)}, -1);
   }
 
   /// The node's own op on pairs, its other arguments as they are.
-  Result<ValueId> same_op(Match& match, std::vector<Argument> arguments) {
-    return match.emit.positional(match.schema().text, std::move(arguments), pair_type(match));
+  static ValueId same_op(AtenBuilder& f, std::vector<Argument> arguments) {
+    return f.positional(f.schema().text, std::move(arguments), pair_type(f));
   }
 
   /// Arguments with pairs in the place of complex tensors.
-  std::vector<Argument> paired_arguments(const Match& match) const {
-    std::vector<Argument> arguments = match.arguments();
+  std::vector<Argument> paired_arguments(const AtenBuilder& f) const {
+    std::vector<Argument> arguments = f.arguments();
     for (Argument& argument : arguments) {
       for_each_value(argument, [&](ValueId& value, uint32_t) {
         if (is_complex(graph_[value])) value = pair(value);
@@ -176,175 +150,108 @@ class ComplexRewriter {
 
   // ---- making and taking apart ----
 
-  Result<ValueId> from_parts(Match& match) { return join(match, match.tensor("real"), match.tensor("imag")); }
+  ValueId from_parts(AtenBuilder& f) { return join(f, f["real"], f["imag"]); }
+  ValueId from_polar(AtenBuilder& f) { return polar(f, f["abs"], f["angle"]); }
 
-  Result<ValueId> from_polar(Match& match) {
-    TensorType type = match.result();
-    type.dtype = part_dtype(type.dtype);
-    ValueId radius = match.tensor("abs"), angle = match.tensor("angle");
-    TensorType angle_type{type.dtype, match.emit.type(angle).shape, {}};
-    ARGOSY_TRY(ValueId cosine, apply(match, kCos, angle, angle_type));
-    ARGOSY_TRY(ValueId sine, apply(match, kSin, angle, angle_type));
-    ARGOSY_TRY(ValueId real, apply(match, aten::kMulTensor, radius, cosine, type));
-    ARGOSY_TRY(ValueId imaginary, apply(match, aten::kMulTensor, radius, sine, type));
-    return join(match, real, imaginary);
+  static ValueId polar(AtenBuilder& f, ValueId radius, ValueId angle) {
+    ValueId cosine = f.cos(angle), sine = f.sin(angle), real = f.mul(radius, cosine);
+    return join(f, real, f.mul(radius, sine));
   }
 
-  Result<ValueId> as_complex(Match& match) { return match.tensor("self"); }
-  Result<ValueId> as_pair(Match& match) { return pair(match, "self"); }
-  Result<ValueId> real(Match& match) { return part(match, pair(match, "self"), 0); }
-  Result<ValueId> imaginary(Match& match) { return part(match, pair(match, "self"), 1); }
+  ValueId as_complex(AtenBuilder& f) { return f["self"]; }
+  ValueId as_pair(AtenBuilder& f) { return pair(f, "self"); }
+  ValueId real(AtenBuilder& f) { return f.select(pair(f, "self"), -1, 0); }
+  ValueId imaginary(AtenBuilder& f) { return f.select(pair(f, "self"), -1, 1); }
 
   /// A cast between complex types, from real numbers, or to them.
-  Result<ValueId> cast(Match& match) {
-    ValueId self = match.tensor("self");
-    const TensorType result = match.result();
+  ValueId cast(AtenBuilder& f) {
+    ValueId self = f["self"];
+    const DType wanted = f.result().dtype;
     if (!is_complex(graph_[self])) {
-      ARGOSY_TRY(ValueId real, emit_cast(match.emit, self, part_dtype(result.dtype)));
-      TensorType type = match.emit.type(real);
-      type.strides.clear();
-      ARGOSY_TRY(IntList sizes, sizes_of(match.emit, real));
-      ARGOSY_TRY(ValueId zero,
-                 match.emit(aten::kFull,
-                            {{"size", std::move(sizes)}, {"fill_value", int64_t{0}}, {"dtype", type.dtype}}, type));
-      return join(match, real, zero);
+      ValueId real = f.cast(self, part_dtype(wanted));
+      return join(f, real, f.full(f.shape(real), int64_t{0}, f.dtype(real), {real}));
     }
-    if (kind_of(result.dtype) == DTypeKind::kComplex)
-      return emit_cast(match.emit, pair(self), part_dtype(result.dtype));
-    ARGOSY_TRY(ValueId real, part(match, pair(self), 0));
-    return emit_cast(match.emit, real, result.dtype);
+    if (kind_of(wanted) == DTypeKind::kComplex) return f.cast(pair(self), part_dtype(wanted));
+    return f.cast(real(f), wanted);
   }
 
   // ---- arithmetic ----
 
-  Result<ValueId> elementwise(Match& match) { return same_op(match, paired_arguments(match)); }
+  ValueId elementwise(AtenBuilder& f) { return same_op(f, paired_arguments(f)); }
 
-  Result<ValueId> conjugate(Match& match) {
-    ValueId self = pair(match, "self");
-    ARGOSY_TRY(ValueId real, part(match, self, 0));
-    ARGOSY_TRY(ValueId imaginary, part(match, self, 1));
-    ARGOSY_TRY(imaginary, apply(match, kNeg, imaginary, part_type(match, self)));
-    return join(match, real, imaginary);
-  }
-
-  struct Parts {
-    ValueId real, imaginary;
-  };
-  Result<Parts> parts(Match& match, std::string_view argument) {
-    ValueId value = pair(match, argument);
-    ARGOSY_TRY(ValueId real, part(match, value, 0));
-    ARGOSY_TRY(ValueId imaginary, part(match, value, 1));
-    return Parts{real, imaginary};
+  ValueId conjugate(AtenBuilder& f) {
+    Parts value = parts(f, "self");
+    return join(f, value.real, f.neg(value.imaginary));
   }
 
   /// (a + bi) (c + di), or with the conjugate of the second.
-  Result<Parts> product(Match& match, Parts left, Parts right, bool is_conjugate, const TensorType& type) {
-    ARGOSY_TRY(ValueId ac, apply(match, aten::kMulTensor, left.real, right.real, type));
-    ARGOSY_TRY(ValueId bd, apply(match, aten::kMulTensor, left.imaginary, right.imaginary, type));
-    ARGOSY_TRY(ValueId ad, apply(match, aten::kMulTensor, left.real, right.imaginary, type));
-    ARGOSY_TRY(ValueId bc, apply(match, aten::kMulTensor, left.imaginary, right.real, type));
-    ARGOSY_TRY(ValueId real, apply(match, is_conjugate ? aten::kAddTensor : aten::kSubTensor, ac, bd, type));
-    Parts result{real, {}};
-    if (is_conjugate) {
-      ARGOSY_TRY(result.imaginary, apply(match, aten::kSubTensor, bc, ad, type));
-    } else {
-      ARGOSY_TRY(result.imaginary, apply(match, aten::kAddTensor, ad, bc, type));
-    }
-    return result;
+  static Parts product(AtenBuilder& f, Parts left, Parts right, bool is_conjugate) {
+    ValueId ac = f.mul(left.real, right.real), bd = f.mul(left.imaginary, right.imaginary);
+    ValueId ad = f.mul(left.real, right.imaginary), bc = f.mul(left.imaginary, right.real);
+    ValueId real = is_conjugate ? f.add(ac, bd) : f.sub(ac, bd);
+    return {real, is_conjugate ? f.sub(bc, ad) : f.add(ad, bc)};
   }
 
-  TensorType result_part(const Match& match) const {
-    TensorType type = match.result();
-    type.dtype = part_dtype(type.dtype);
-    return type;
+  ValueId multiply(AtenBuilder& f) {
+    Parts left = parts(f, "self"), right = parts(f, "other");
+    Parts result = product(f, left, right, false);
+    return join(f, result.real, result.imaginary);
   }
 
-  Result<ValueId> multiply(Match& match) {
-    ARGOSY_TRY(Parts left, parts(match, "self"));
-    ARGOSY_TRY(Parts right, parts(match, "other"));
-    ARGOSY_TRY(Parts result, product(match, left, right, false, result_part(match)));
-    return join(match, result.real, result.imaginary);
+  ValueId divide(AtenBuilder& f) {
+    Parts left = parts(f, "self"), right = parts(f, "other");
+    Parts result = product(f, left, right, true);
+    ValueId square = square_of_absolute(f, right), real = f.div(result.real, square);
+    return join(f, real, f.div(result.imaginary, square));
   }
 
-  Result<ValueId> divide(Match& match) {
-    ARGOSY_TRY(Parts left, parts(match, "self"));
-    ARGOSY_TRY(Parts right, parts(match, "other"));
-    const TensorType type = result_part(match);
-    ARGOSY_TRY(Parts result, product(match, left, right, true, type));
-    ARGOSY_TRY(ValueId square, square_of_absolute(match, right));
-    ARGOSY_TRY(ValueId real, apply(match, aten::kDivTensor, result.real, square, type));
-    ARGOSY_TRY(ValueId imaginary, apply(match, aten::kDivTensor, result.imaginary, square, type));
-    return join(match, real, imaginary);
+  static ValueId square_of_absolute(AtenBuilder& f, Parts value) {
+    ValueId real = f.mul(value.real, value.real);
+    return f.add(real, f.mul(value.imaginary, value.imaginary));
   }
 
-  Result<ValueId> square_of_absolute(Match& match, Parts value) {
-    TensorType type = match.emit.type(value.real);
-    type.strides.clear();
-    ARGOSY_TRY(ValueId real, apply(match, aten::kMulTensor, value.real, value.real, type));
-    ARGOSY_TRY(ValueId imaginary, apply(match, aten::kMulTensor, value.imaginary, value.imaginary, type));
-    return apply(match, aten::kAddTensor, real, imaginary, type);
+  ValueId absolute(AtenBuilder& f) { return f.sqrt(square_of_absolute(f, parts(f, "self"))); }
+
+  ValueId angle(AtenBuilder& f) {
+    Parts value = parts(f, "self");
+    return f.binary(kAtan2, value.imaginary, value.real);
   }
 
-  Result<ValueId> absolute(Match& match) {
-    ARGOSY_TRY(Parts value, parts(match, "self"));
-    ARGOSY_TRY(ValueId square, square_of_absolute(match, value));
-    return apply(match, aten::kSqrt, square, match.result());
-  }
-
-  Result<ValueId> angle(Match& match) {
-    ARGOSY_TRY(Parts value, parts(match, "self"));
-    return apply(match, kAtan2, value.imaginary, value.real, match.result());
-  }
-
-  Result<ValueId> exponential(Match& match) {
-    ARGOSY_TRY(Parts value, parts(match, "self"));
-    const TensorType type = result_part(match);
-    ARGOSY_TRY(ValueId radius, apply(match, kExp, value.real, type));
-    ARGOSY_TRY(ValueId cosine, apply(match, kCos, value.imaginary, type));
-    ARGOSY_TRY(ValueId sine, apply(match, kSin, value.imaginary, type));
-    ARGOSY_TRY(ValueId real, apply(match, aten::kMulTensor, radius, cosine, type));
-    ARGOSY_TRY(ValueId imaginary, apply(match, aten::kMulTensor, radius, sine, type));
-    return join(match, real, imaginary);
+  ValueId exponential(AtenBuilder& f) {
+    Parts value = parts(f, "self");
+    return polar(f, f.exp(value.real), value.imaginary);
   }
 
   /// By a number: real ones scale both parts.
-  Result<ValueId> scale(Match& match) {
-    if (match["other"].is<std::complex<double>>()) return refuse("a product with a complex number");
-    return elementwise(match);
+  ValueId scale(AtenBuilder& f) {
+    if (f.argument("other").is<std::complex<double>>()) throw Refused(refusal("a product with a complex number"));
+    return elementwise(f);
   }
 
   // ---- shapes: the last dim stays last ----
 
   /// Adds what the last dim needs to a list of sizes, repeats or dims.
-  Result<ValueId> with_list(Match& match, std::string_view argument, int64_t last) {
-    std::vector<Argument> arguments = paired_arguments(match);
-    uint32_t index = match.schema().find_argument(argument).value();
-    auto* list = arguments[index].get_if<IntList>();
-    ARGOSY_CHECK(list != nullptr, format("{} of {} is no list", argument, match.schema().name));
+  ValueId with_list(AtenBuilder& f, std::string_view argument, int64_t last) {
+    std::vector<Argument> arguments = paired_arguments(f);
+    auto* list = arguments[f.schema().find_argument(argument).value()].get_if<IntList>();
+    ARGOSY_CHECK(list != nullptr, format("{} of {} is no list", argument, f.op()));
     list->emplace_back(last);
-    return same_op(match, std::move(arguments));
+    return same_op(f, std::move(arguments));
   }
 
-  Result<ValueId> reshape(Match& match) { return with_list(match, "shape", 2); }
-  Result<ValueId> expand(Match& match) { return with_list(match, "size", 2); }
-  Result<ValueId> repeat(Match& match) { return with_list(match, "repeats", 1); }
-  Result<ValueId> permute(Match& match) {
-    return with_list(match, "dims", static_cast<int64_t>(match.result().shape.size()));
-  }
+  ValueId reshape(AtenBuilder& f) { return with_list(f, "shape", 2); }
+  ValueId expand(AtenBuilder& f) { return with_list(f, "size", 2); }
+  ValueId repeat(AtenBuilder& f) { return with_list(f, "repeats", 1); }
+  ValueId permute(AtenBuilder& f) { return with_list(f, "dims", static_cast<int64_t>(f.result().shape.size())); }
 
   /// Counts dims from the front, as one more follows behind. `added`: how many dims the result has more.
-  Result<ValueId> with_dim(Match& match, size_t added) {
-    std::vector<Argument> arguments = with_front_dims(match, added);
-    return same_op(match, std::move(arguments));
-  }
-
-  std::vector<Argument> with_front_dims(Match& match, size_t added) const {
-    std::vector<Argument> arguments = paired_arguments(match);
-    uint32_t index = match.schema().find_argument("dim").value();
-    size_t rank = first_rank(match) + added;
+  std::vector<Argument> with_front_dims(const AtenBuilder& f, size_t added) const {
+    std::vector<Argument> arguments = paired_arguments(f);
+    Argument& given = arguments[f.schema().find_argument("dim").value()];
+    size_t rank = first_rank(f) + added;
     auto wrap = [&](int64_t dim) { return static_cast<int64_t>(wrap_dim(dim, rank).value_or(0)); };
-    if (auto* dim = arguments[index].get_if<int64_t>()) *dim = wrap(*dim);
-    if (auto* dims = arguments[index].get_if<IntList>()) {
+    if (auto* dim = given.get_if<int64_t>()) *dim = wrap(*dim);
+    if (auto* dims = given.get_if<IntList>()) {
       for (IntItem& item : *dims) {
         if (auto* dim = std::get_if<int64_t>(&item)) *dim = wrap(*dim);
       }
@@ -353,64 +260,46 @@ class ComplexRewriter {
   }
 
   /// The number of dims of the first complex operand.
-  size_t first_rank(const Match& match) const {
-    size_t rank = 0;
-    bool is_found = false;
-    for (const Argument& argument : match.arguments()) {
+  size_t first_rank(const AtenBuilder& f) const {
+    std::optional<size_t> rank;
+    for (const Argument& argument : f.arguments()) {
       for_each_value(argument, [&](ValueId value, uint32_t) {
-        if (is_found || !is_complex(graph_[value])) return;
-        rank = graph_[value].tensor()->shape.size();
-        is_found = true;
+        if (!rank && is_complex(graph_[value])) rank = f.rank(value);
       });
     }
-    return rank;
+    return rank.value_or(0);
   }
 
-  Result<ValueId> along_dim(Match& match) { return with_dim(match, 0); }
-  Result<ValueId> unsqueeze(Match& match) { return with_dim(match, 1); }
+  ValueId along_dim(AtenBuilder& f) { return same_op(f, with_front_dims(f, 0)); }
+  ValueId unsqueeze(AtenBuilder& f) { return same_op(f, with_front_dims(f, 1)); }
 
   /// Sums and means; over all dims if none are named.
-  Result<ValueId> reduce(Match& match) {
-    std::vector<Argument> arguments = with_front_dims(match, 0);
-    uint32_t index = match.schema().find_argument("dim").value();
-    auto* dims = arguments[index].get_if<IntList>();
-    if (dims == nullptr || dims->empty()) {
-      IntList all;
-      for (size_t i = 0; i < first_rank(match); ++i) all.emplace_back(static_cast<int64_t>(i));
-      arguments[index] = std::move(all);
-    }
-    if (!match["dtype"].is<None>()) return refuse("a sum in another dtype");
-    return same_op(match, std::move(arguments));
+  ValueId reduce(AtenBuilder& f) {
+    if (f.has("dtype")) throw Refused(refusal("a sum in another dtype"));
+    std::vector<Argument> arguments = paired_arguments(f);
+    arguments[f.schema().find_argument("dim").value()] = to_list(f.dims("dim", first_rank(f)));
+    return same_op(f, std::move(arguments));
   }
 
-  Result<ValueId> size(Match& match) {
-    auto dim = wrap_dim(match.integer("dim").value_or(0), first_rank(match)).value_or(0);
-    return match.emit.positional(match.schema().text,
-                                 {Argument(pair(match, "self")), Argument(static_cast<int64_t>(dim))},
-                                 match.emit.graph()[graph_[node_].outputs[0]].type);
+  ValueId size(AtenBuilder& f) {
+    auto dim = static_cast<int64_t>(f.dim("dim", first_rank(f)).value_or(0));
+    return f.positional(f.schema().text, {Argument(pair(f, "self")), Argument(dim)}, f.result_type());
   }
 
-  Result<ValueId> split(Match& match) {
-    std::vector<Argument> arguments = with_front_dims(match, 0);
+  ValueId split(AtenBuilder& f) {
+    std::vector<Argument> arguments = with_front_dims(f, 0);
     std::vector<TensorType> types;
-    for (size_t i = 0; i < match.output_count(); ++i) types.push_back(pair_type(match, i));
-    ARGOSY_TRY(
-        std::vector<ValueId> made,
-        match.emit.several(match.schema().text,
-                           {{"self", arguments[0]}, {"split_sizes", arguments[1]}, {"dim", arguments[2]}}, types));
+    for (size_t i = 0; i < f.output_count(); ++i) types.push_back(pair_type(f, i));
+    std::vector<ValueId> made =
+        f.nodes(f.schema().text, {{"self", arguments[0]}, {"split_sizes", arguments[1]}, {"dim", arguments[2]}}, types);
     for (size_t i = 0; i < made.size(); ++i) record(i, made[i]);
-    return ValueId{};
+    return {};
   }
 
-  Result<ValueId> choose(Match& match) {
-    std::vector<Argument> arguments = paired_arguments(match);
-    ValueId condition = match.tensor("condition");
-    TensorType type = match.emit.type(condition);
-    type.strides.clear();
-    auto dim = static_cast<int64_t>(type.shape.size());
-    type.shape.push_back(match.emit.number(1));
-    ARGOSY_TRY(arguments[0], match.emit(aten::kUnsqueeze, {{"self", condition}, {"dim", dim}}, type));
-    return same_op(match, std::move(arguments));
+  ValueId choose(AtenBuilder& f) {
+    std::vector<Argument> arguments = paired_arguments(f);
+    arguments[0] = f.unsqueeze(f["condition"], -1);
+    return same_op(f, std::move(arguments));
   }
 
   static const std::array<Row, 37> kRows;

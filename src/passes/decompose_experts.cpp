@@ -1,9 +1,8 @@
 #include <algorithm>
-#include <array>
 
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
 #include "passes/decomposition_families.h"
-#include "passes/emitter.h"
 
 namespace argosy {
 namespace {
@@ -14,7 +13,6 @@ constexpr std::string_view kGroupedMm =
 constexpr std::string_view kArange =
     "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
     "pin_memory=None) -> Tensor";
-constexpr std::string_view kLess = "aten::lt.Tensor(Tensor self, Tensor other) -> Tensor";
 constexpr std::string_view kWhere = "aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor";
 
 constexpr int64_t kAlignment = 16;  // bytes; what the kernel asks of the strides of both matrices
@@ -28,55 +26,30 @@ int64_t missing(SymExpr size, DType dtype) {
 
 // Rows of `input` are sorted by expert, expert i's end at offs[i]. The kernel leaves rows behind the last one as they
 // are, transformers' op sets them to zero.
-Result<bool> decompose_grouped_mm(RuleContext& context, const RewriteRule&) {
-  Emitter emit(context);
-  const std::vector<Argument> arguments = emit.graph()[context.node].arguments;
-  auto input = std::get<ValueId>(arguments[0].variant()), weight = std::get<ValueId>(arguments[1].variant()),
-       ends = std::get<ValueId>(arguments[2].variant());
-  const TensorType input_type = emit.type(input), weight_type = emit.type(weight), ends_type = emit.type(ends);
-  SymExpr rows = input_type.shape[0], inner = input_type.shape[1], outer = weight_type.shape[2];
-  DType dtype = input_type.dtype;
-
-  int64_t inner_padding = missing(inner, dtype), outer_padding = missing(outer, dtype);
-  SymContext& symbols = emit.symbols();
-  SymExpr padded_inner = symbols.add(inner, emit.number(inner_padding)),
-          padded_outer = symbols.add(outer, emit.number(outer_padding));
-  if (inner_padding > 0) {
-    ARGOSY_TRY(input, emit(aten::kConstantPad, {{"self", input}, {"pad", IntList{int64_t{0}, inner_padding}}},
-                           TensorType{dtype, {rows, padded_inner}, {}}));
-  }
-  if (inner_padding > 0 || outer_padding > 0) {
-    ARGOSY_TRY(weight, emit(aten::kConstantPad,
-                            {{"self", weight}, {"pad", IntList{int64_t{0}, outer_padding, int64_t{0}, inner_padding}}},
-                            TensorType{dtype, {weight_type.shape[0], padded_inner, padded_outer}, {}}));
-  }
-  if (ends_type.dtype != DType::kI32) {
-    ARGOSY_TRY(ends,
-               emit(aten::kTo, {{"self", ends}, {"dtype", DType::kI32}}, TensorType{DType::kI32, ends_type.shape, {}}));
-  }
-  ARGOSY_TRY(ValueId product, emit(kGroupedMm, {{"self", input}, {"mat2", weight}, {"offs", ends}},
-                                   TensorType{dtype, {rows, padded_outer}, {}}));
+bool decompose_grouped_mm(AtenBuilder& f) {
+  auto operand = [&](size_t index) { return std::get<ValueId>(f.arguments()[index].variant()); };
+  ValueId input = operand(0), weight = operand(1);
+  const DType dtype = f.dtype(input);
+  SymExpr rows = f.size(input, 0), outer = f.size(weight, 2);
+  int64_t inner_padding = missing(f.size(input, 1), dtype), outer_padding = missing(outer, dtype);
+  if (inner_padding > 0) input = f.pad(input, {0, inner_padding});
+  if (inner_padding > 0 || outer_padding > 0) weight = f.pad(weight, {0, outer_padding, 0, inner_padding});
+  ValueId ends = f.cast(operand(2), DType::kI32);
+  ValueId product =
+      f.node(kGroupedMm, {{"self", input}, {"mat2", weight}, {"offs", ends}}, dtype, {rows, f.size(weight, 2)});
   if (outer_padding > 0) {
-    ARGOSY_TRY(product, emit(aten::kSlice, {{"self", product}, {"dim", int64_t{1}}, {"end", *outer.as_integer()}},
-                             TensorType{dtype, {rows, outer}, {padded_outer, emit.number(1)}}));
+    product = f.value(aten::kSlice, {{"self", product}, {"dim", int64_t{1}}, {"end", *outer.as_integer()}},
+                      TensorType{dtype, {rows, outer}, {f.size(weight, 2), f.one()}});
   }
-  ARGOSY_TRY(IntItem row_count, emit.size(input, 0));
-  Argument end = std::visit([](auto item) { return Argument(item); }, row_count);
-  ARGOSY_TRY(ValueId numbers, emit(kArange, {{"end", std::move(end)}, {"device", Device{"cpu", std::nullopt}}},
-                                   TensorType{DType::kI64, {rows}, {}}));
-  ARGOSY_TRY(ValueId last, emit(aten::kSelect, {{"self", ends}, {"dim", int64_t{0}}, {"index", int64_t{-1}}},
-                                TensorType{DType::kI32, {}, {}}));
-  ARGOSY_TRY(ValueId is_used, emit(kLess, {{"self", numbers}, {"other", last}}, TensorType{DType::kBool, {rows}, {}}));
-  ARGOSY_TRY(is_used, emit(aten::kUnsqueeze, {{"self", is_used}, {"dim", int64_t{1}}},
-                           TensorType{DType::kBool, {rows, emit.number(1)}, {}}));
-  ARGOSY_TRY(ValueId result, emit(kWhere, {{"condition", is_used}, {"self", product}, {"other", int64_t{0}}},
-                                  TensorType{dtype, {rows, outer}, {}}));
-  context.rewriter.replace(context.node, std::array{result});
-  return true;
+  ValueId numbers = f.node(kArange, {{"end", f.as_argument(f.item(input, 0))}, {"device", Device{"cpu", std::nullopt}}},
+                           DType::kI64, {rows});
+  ValueId is_used = f.unsqueeze(f.compare("lt", numbers, f.select(ends, 0, -1)), 1);
+  return f.become(kWhere, {{"condition", is_used}, {"self", product}, {"other", int64_t{0}}});
 }
 
-constexpr RewriteRule kRules[] = {
-    {.op = "transformers.grouped_mm_fallback.default", .name = "decompose-grouped-mm", .apply = decompose_grouped_mm}};
+constexpr RewriteRule kRules[] = {{.op = "transformers.grouped_mm_fallback.default",
+                                   .name = "decompose-grouped-mm",
+                                   .apply = write<decompose_grouped_mm>}};
 
 }  // namespace
 

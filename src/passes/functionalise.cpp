@@ -58,7 +58,7 @@ class Functionaliser {
         members_(old.value_limit()),
         rewriter_(graph_),
         context_{program, component, rewriter_, NodeId{}},
-        emit_(context_) {}
+        f_(context_) {}
 
   /// The graph without writes; its results are still missing.
   Status run() {
@@ -67,7 +67,7 @@ class Functionaliser {
     for (ValueId id : old_.weights()) add_root(id, rewriter_.add_weight(new_value(id), old_[id].weight));
     for (NodeId node : old_.nodes()) {
       rewriter_.insert_at_end(old_[node].location);
-      if (Status status = visit(node); !status) {
+      if (Status status = or_refused([&] { return visit(node); }); !status) {
         return fail(at_node(std::move(status).error(), program_, old_, node));
       }
     }
@@ -263,7 +263,7 @@ class Functionaliser {
       members_[result.index] = {.now = members_[named(self).index].now, .parent = self, .view = {}};
       return {};
     }
-    ARGOSY_TRY(ValueId written, emit_written(emit_, op, arguments));
+    ValueId written = what_is_written(f_, op, arguments);
     ARGOSY_TRY_STATUS(write(self, written));
     members_[result.index] = {.now = written, .parent = self, .view = {}};
     return {};
@@ -332,12 +332,15 @@ class Functionaliser {
       if (node.outputs[i] == view) index = i;
       outputs.push_back(std::get<TensorType>(old_[node.outputs[i]].type));
     }
-    Result<ValueId> result = emit_parent(emit_, {.schema = *schema,
-                                                 .arguments = arguments,
-                                                 .outputs = outputs,
-                                                 .output = index,
-                                                 .written = written,
-                                                 .parent = parent_now});
+    auto write = [&]() -> Result<ValueId> {
+      return parent_after(f_, {.schema = *schema,
+                               .arguments = arguments,
+                               .outputs = outputs,
+                               .output = index,
+                               .written = written,
+                               .parent = parent_now});
+    };
+    Result<ValueId> result = or_refused(write);
     if (!result) return fail(at_node(std::move(result).error(), program_, old_, member.view));
     return result;
   }
@@ -361,7 +364,7 @@ class Functionaliser {
   Graph graph_;
   Rewriter rewriter_;
   RuleContext context_;
-  Emitter emit_;
+  AtenBuilder f_;
   size_t remade_ = 0;
 };
 

@@ -1,12 +1,10 @@
 #include "passes/in_place_ops.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 
 #include "base/text.h"
 #include "passes/aten_schemas.h"
-#include "passes/match.h"
 
 namespace argosy {
 namespace {
@@ -107,11 +105,11 @@ bool contains(std::span<const std::string_view> names, std::string_view name) {
 }
 
 /// What torch computes with, if its tensors have several dtypes: those with dims count before those without.
-DType common_dtype(Emitter& emit, std::span<const Argument> arguments, DType own) {
+DType common_dtype(const AtenBuilder& f, std::span<const Argument> arguments, DType own) {
   std::optional<DType> with_dims, without_dims;
   for (const Argument& argument : arguments) {
     const ValueId* id = argument.get_if<ValueId>();
-    const TensorType* type = id == nullptr ? nullptr : emit.graph()[*id].tensor();
+    const TensorType* type = id == nullptr ? nullptr : f.graph()[*id].tensor();
     if (type == nullptr) continue;
     std::optional<DType>& common = type->shape.empty() ? without_dims : with_dims;
     common = common ? promote(*common, type->dtype).value_or(own) : type->dtype;
@@ -121,38 +119,32 @@ DType common_dtype(Emitter& emit, std::span<const Argument> arguments, DType own
   return is_higher ? promote(*with_dims, *without_dims).value_or(own) : *with_dims;
 }
 
-Result<ValueId> emit_functional(Emitter& emit, const InPlaceOp& op, std::span<const Argument> given) {
+ValueId functional(AtenBuilder& f, const InPlaceOp& op, std::span<const Argument> given) {
   std::vector<Argument> arguments(given.begin(), given.end());
-  TensorType type = emit.type(std::get<ValueId>(given[0].variant()));
+  TensorType type = f.type(std::get<ValueId>(given[0].variant()));
   const DType own = type.dtype;
   if (op.promotes) {
-    type.dtype = common_dtype(emit, given, own);
+    type.dtype = common_dtype(f, given, own);
     for (Argument& argument : arguments) {
       ValueId* id = argument.get_if<ValueId>();
-      if (id == nullptr || type.dtype == own || emit.graph()[*id].tensor() == nullptr) continue;
-      ARGOSY_TRY(*id, emit_cast(emit, *id, type.dtype));
+      if (id == nullptr || type.dtype == own || f.graph()[*id].tensor() == nullptr) continue;
+      *id = f.cast(*id, type.dtype);
     }
   }
   if (op.gives_truth) type.dtype = DType::kBool;
-  ARGOSY_TRY(ValueId result, emit.positional(op.schema, std::move(arguments), std::move(type)));
-  return emit_cast(emit, result, own);
+  return f.cast(f.positional(op.schema, std::move(arguments), std::move(type)), own);
 }
 
-Result<ValueId> emit_diagonal(Emitter& emit, std::span<const Argument> arguments) {
+ValueId with_diagonal(AtenBuilder& f, std::span<const Argument> arguments) {
   ValueId self = std::get<ValueId>(arguments[0].variant());
-  TensorType type = emit.type(self);
-  if (type.shape.size() != 2 || arguments[2] != Argument(false)) {
-    return fail(ErrorCode::kUnsupportedFeature, "a diagonal that is filled in anything but a matrix, or wraps around");
+  if (f.rank(self) != 2 || arguments[2] != Argument(false)) {
+    f.refuse("a diagonal that is filled in anything but a matrix, or wraps around");
   }
-  type.strides.clear();
-  std::array<Argument, 2> sizes;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    ARGOSY_TRY(IntItem size, emit.size(self, static_cast<int64_t>(i)));
-    sizes[i] = std::visit([](auto item) { return Argument(item); }, size);
-  }
-  ARGOSY_TRY(ValueId mask, emit(kEye, {{"n", sizes[0]}, {"m", sizes[1]}, {"dtype", DType::kBool}},
-                                TensorType{DType::kBool, type.shape, {}}));
-  return emit(aten::kMaskedFill, {{"self", self}, {"mask", mask}, {"value", arguments[1]}}, std::move(type));
+  Argument rows = f.as_argument(f.item(self, 0)), columns = f.as_argument(f.item(self, 1));
+  ValueId mask = f.node(kEye, {{"n", std::move(rows)}, {"m", std::move(columns)}, {"dtype", DType::kBool}},
+                        DType::kBool, f.shape(self));
+  return f.node(aten::kMaskedFill, {{"self", self}, {"mask", mask}, {"value", arguments[1]}}, f.dtype(self),
+                f.shape(self));
 }
 
 }  // namespace
@@ -181,24 +173,20 @@ InPlaceOp in_place_op(const OpSchema& schema) {
   return op;
 }
 
-Result<ValueId> emit_as(Emitter& emit, ValueId tensor, ValueId like) {
-  const TensorType type = emit.type(like);
-  ARGOSY_TRY(ValueId result, emit_cast(emit, tensor, type.dtype));
-  if (emit.type(result).shape == type.shape) return result;
-  ARGOSY_TRY(IntList sizes, sizes_of(emit, like));
-  return emit(aten::kExpand, {{"self", result}, {"size", std::move(sizes)}}, TensorType{type.dtype, type.shape, {}});
+ValueId in_form_of(AtenBuilder& f, ValueId tensor, ValueId like) {
+  return f.expand(f.cast(tensor, f.dtype(like)), f.shape(like), {like});
 }
 
-Result<ValueId> emit_written(Emitter& emit, const InPlaceOp& op, std::span<const Argument> arguments) {
+ValueId what_is_written(AtenBuilder& f, const InPlaceOp& op, std::span<const Argument> arguments) {
   ValueId self = std::get<ValueId>(arguments[0].variant());
-  if (op.kind == Kind::kFunctional) return emit_functional(emit, op, arguments);
-  if (op.kind == Kind::kCopy) return emit_as(emit, std::get<ValueId>(arguments[1].variant()), self);
-  if (op.kind == Kind::kDiagonal) return emit_diagonal(emit, arguments);
+  if (op.kind == Kind::kFunctional) return functional(f, op, arguments);
+  if (op.kind == Kind::kCopy) return in_form_of(f, std::get<ValueId>(arguments[1].variant()), self);
+  if (op.kind == Kind::kDiagonal) return with_diagonal(f, arguments);
   Argument number = arguments.size() > 1 ? arguments[1] : Argument(int64_t{0});
   const ValueId* value = number.get_if<ValueId>();
-  if (value != nullptr && emit.graph()[*value].tensor() != nullptr) return emit_as(emit, *value, self);
-  TensorType type = emit.type(self);
-  return emit(kFullLike, {{"self", self}, {"fill_value", std::move(number)}}, std::move(type));
+  if (value != nullptr && f.graph()[*value].tensor() != nullptr) return in_form_of(f, *value, self);
+  TensorType type = f.type(self);
+  return f.value(kFullLike, {{"self", self}, {"fill_value", std::move(number)}}, std::move(type));
 }
 
 }  // namespace argosy

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/emitter.h"
+#include "passes/aten_builder.h"
 
 namespace argosy {
 
@@ -28,10 +28,10 @@ struct InPlaceOp {
 
 InPlaceOp in_place_op(const OpSchema& schema);
 
-/// Emits what the op writes: a tensor of the shape and dtype of the first argument. `arguments` are those of the node.
-Result<ValueId> emit_written(Emitter& emit, const InPlaceOp& op, std::span<const Argument> arguments);
+/// What the op writes: a tensor of the shape and dtype of the first argument. `arguments` are those of the node.
+ValueId what_is_written(AtenBuilder& f, const InPlaceOp& op, std::span<const Argument> arguments);
 
 /// `tensor` with that dtype and shape, cast and broadcast where it needs be; `like` is a tensor of that shape.
-Result<ValueId> emit_as(Emitter& emit, ValueId tensor, ValueId like);
+ValueId in_form_of(AtenBuilder& f, ValueId tensor, ValueId like);
 
 }  // namespace argosy

@@ -1,7 +1,8 @@
 #include <algorithm>
+#include <numeric>
 
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
-#include "passes/match.h"
 #include "passes/normalise_families.h"
 
 namespace argosy {
@@ -15,8 +16,6 @@ constexpr std::string_view kDiagonalScatter =
 constexpr std::string_view kDiagEmbed =
     "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor";
 constexpr std::string_view kSum = "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor";
-constexpr std::string_view kGather =
-    "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor";
 
 constexpr Synonym kSynonyms[] = {
     {"aten.argwhere.default", "aten::nonzero(Tensor self) -> Tensor"},
@@ -27,265 +26,156 @@ constexpr auto kSynonymRules = synonym_rules(kSynonyms);
 
 // ---- stacking ----
 
-/// The tensor with dims of size 1 added in front or behind, until it has two.
-Result<ValueId> as_matrix(Emitter& emit, ValueId tensor, bool is_row) {
-  while (emit.type(tensor).shape.size() < 2) {
-    TensorType type = emit.type(tensor);
-    type.strides.clear();
-    auto dim = static_cast<int64_t>(is_row ? 0 : type.shape.size());
-    type.shape.insert(type.shape.begin() + dim, emit.number(1));
-    ARGOSY_TRY(tensor, emit(aten::kUnsqueeze, {{"self", tensor}, {"dim", dim}}, std::move(type)));
-  }
-  return tensor;
+bool join(AtenBuilder& f, ValueList tensors, int64_t dim) {
+  return f.become(aten::kCat, {{"tensors", std::move(tensors)}, {"dim", dim}});
 }
 
-Result<bool> join(Match& match, ValueList tensors, int64_t dim) {
-  ARGOSY_TRY(ValueId joined, match.emit(aten::kCat, {{"tensors", std::move(tensors)}, {"dim", dim}}, match.result()));
-  return match.replace(joined);
+bool decompose_hstack(AtenBuilder& f) {
+  const ValueList& tensors = f.tensors("tensors");
+  if (std::ranges::any_of(tensors, [&](ValueId tensor) { return f.rank(tensor) == 0; })) return false;
+  return join(f, tensors, f.result().shape.size() == 1 ? 0 : 1);
 }
 
-Result<bool> decompose_hstack(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ValueList tensors = std::get<ValueList>(match["tensors"].variant());
-  bool is_flat = match.result().shape.size() == 1;
-  for (ValueId tensor : tensors) {
-    if (match.emit.type(tensor).shape.empty()) return false;
-  }
-  return join(match, std::move(tensors), is_flat ? 0 : 1);
-}
-
-Result<bool> decompose_vstack(RuleContext& context, const RewriteRule& rule) {
-  Match match(context);
-  bool is_by_row = rule.op == "aten.vstack.default";
-  ValueList tensors = std::get<ValueList>(match["tensors"].variant());
+/// Tensors with dims of size 1 added in front or behind, until they have two.
+bool decompose_vstack(AtenBuilder& f) {
+  bool is_by_row = f.op() == "aten.vstack.default";
+  ValueList tensors = f.tensors("tensors");
   for (ValueId& tensor : tensors) {
-    ARGOSY_TRY(tensor, as_matrix(match.emit, tensor, is_by_row));
+    while (f.rank(tensor) < 2) tensor = f.unsqueeze(tensor, is_by_row ? 0 : -1);
   }
-  return join(match, std::move(tensors), is_by_row ? 0 : 1);
+  return join(f, std::move(tensors), is_by_row ? 0 : 1);
 }
 
 /// Each tensor in the shape of the results; a size comes from a tensor that has it.
-Result<bool> decompose_broadcast(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  const ValueList tensors = std::get<ValueList>(match["tensors"].variant());
-  const TensorType result = match.result();
-  if (tensors.size() != match.output_count()) return false;
-  IntList sizes;
-  for (size_t i = 0; i < result.shape.size(); ++i) {
-    std::optional<IntItem> found;
-    for (ValueId tensor : tensors) {
-      const std::vector<SymExpr> shape = match.emit.type(tensor).shape;
-      size_t from_back = result.shape.size() - i;
-      if (found || from_back > shape.size() || shape[shape.size() - from_back] != result.shape[i]) continue;
-      ARGOSY_TRY(found, match.emit.size(tensor, static_cast<int64_t>(shape.size() - from_back)));
-    }
-    if (!found) return false;
-    sizes.push_back(*found);
-  }
+bool decompose_broadcast(AtenBuilder& f) {
+  const ValueList& tensors = f.tensors("tensors");
+  if (tensors.size() != f.output_count()) return false;
   std::vector<ValueId> wide;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    ARGOSY_TRY(ValueId one, match.emit(aten::kExpand, {{"self", tensors[i]}, {"size", sizes}}, match.result(i)));
-    wide.push_back(one);
-  }
-  return match.replace(wide);
+  for (ValueId tensor : tensors) wide.push_back(f.expand(tensor, f.result().shape, tensors));
+  return f.replace(wide);
 }
 
 // ---- turning ----
 
-Result<ValueId> flipped(Match& match, std::vector<int64_t> dims) {
-  ValueId self = match.tensor("self");
-  TensorType type = match.emit.type(self);
-  type.strides.clear();
-  return match.emit(kFlip, {{"self", self}, {"dims", to_list(dims)}}, std::move(type));
+ValueId flipped(AtenBuilder& f, const std::vector<int64_t>& dims) {
+  ValueId self = f["self"];
+  return f.node(kFlip, {{"self", self}, {"dims", to_list(dims)}}, f.dtype(self), f.shape(self));
 }
 
-Result<bool> decompose_flip(RuleContext& context, const RewriteRule& rule) {
-  Match match(context);
-  ARGOSY_TRY(ValueId result, flipped(match, {rule.op == "aten.fliplr.default" ? 1 : 0}));
-  return match.replace(result);
-}
+bool decompose_flip(AtenBuilder& f) { return f.replace(flipped(f, {f.op() == "aten.fliplr.default" ? 1 : 0})); }
 
-Result<bool> decompose_rotation(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  const TensorType result = match.result();
-  std::optional<std::vector<int64_t>> dims = numbers(match["dims"]);
-  std::optional<int64_t> k = match.integer("k");
-  if (!dims || dims->size() != 2 || !k) return false;
-  std::optional<size_t> a = wrap_dim((*dims)[0], result.shape.size()), b = wrap_dim((*dims)[1], result.shape.size());
-  if (!a || !b) return false;
-  auto first = static_cast<int64_t>(*a), second = static_cast<int64_t>(*b);
+bool decompose_rotation(AtenBuilder& f) {
+  std::vector<int64_t> dims = f.dims("dims", f.rank(f["self"]));
+  std::optional<int64_t> k = f.integer("k");
+  if (dims.size() != 2 || !k) return false;
   int64_t turns = ((*k % 4) + 4) % 4;
-  if (turns == 0) return match.replace(match.tensor("self"));
-  std::vector<int64_t> order(result.shape.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-  std::swap(order[*a], order[*b]);
-  std::vector<int64_t> reversed = {first, second};
-  if (turns == 1) reversed = {second};
-  if (turns == 3) reversed = {first};
-  ARGOSY_TRY(ValueId turned, flipped(match, reversed));
-  if (turns != 2) {
-    ARGOSY_TRY(turned, match.emit(aten::kPermute, {{"self", turned}, {"dims", to_list(order)}}, result));
-  }
-  return match.replace(turned);
+  if (turns == 0) return f.replace(f["self"]);
+  if (turns == 2) return f.replace(flipped(f, dims));
+  return f.replace(f.transpose(flipped(f, {dims[turns == 1 ? 1 : 0]}), dims[0], dims[1]));
 }
 
 /// Channels of groups, one of each by turns.
-Result<bool> decompose_channel_shuffle(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ValueId self = match.tensor("self");
-  const TensorType result = match.result();
-  std::optional<int64_t> groups = match.integer("groups");
-  std::optional<int64_t> channels = result.shape.size() > 1 ? result.shape[1].as_integer() : std::nullopt;
+bool decompose_channel_shuffle(AtenBuilder& f) {
+  ValueId self = f["self"];
+  std::optional<int64_t> groups = f.integer("groups");
+  std::optional<int64_t> channels = f.rank(self) > 1 ? f.size(self, 1).as_integer() : std::nullopt;
   if (!groups || !channels || *groups <= 0) return false;
-  ARGOSY_TRY(IntList sizes, sizes_of(match.emit, self));
-  IntList split = sizes;
-  split[1] = *groups;
-  split.insert(split.begin() + 2, *channels / *groups);
-  TensorType type{result.dtype, result.shape, {}};
-  type.shape[1] = match.emit.number(*groups);
-  type.shape.insert(type.shape.begin() + 2, match.emit.number(*channels / *groups));
-  ARGOSY_TRY(ValueId parts, match.emit(aten::kReshape, {{"self", self}, {"shape", std::move(split)}}, type));
-  std::vector<int64_t> order(type.shape.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-  std::swap(order[1], order[2]);
-  std::swap(type.shape[1], type.shape[2]);
-  ARGOSY_TRY(parts, match.emit(aten::kPermute, {{"self", parts}, {"dims", to_list(order)}}, type));
-  ARGOSY_TRY(parts, match.emit(aten::kReshape, {{"self", parts}, {"shape", std::move(sizes)}}, result));
-  return match.replace(parts);
+  const Sizes shape = f.shape(self);
+  Sizes split = shape;
+  split[1] = f.integer(*groups);
+  split.insert(split.begin() + 2, f.integer(*channels / *groups));
+  return f.replace(f.reshape(f.transpose(f.reshape(self, split), 1, 2), shape, {self}));
 }
 
 // ---- diagonals ----
 
-Result<bool> decompose_diag(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ValueId self = match.tensor("self");
-  size_t rank = match.emit.type(self).shape.size();
+bool decompose_diag(AtenBuilder& f) {
+  size_t rank = f.rank(f["self"]);
   if (rank != 1 && rank != 2) return false;
-  ARGOSY_TRY(ValueId result, match.emit(rank == 1 ? kDiagEmbed : kDiagonal,
-                                        {{"self", self}, {"offset", match["diagonal"]}}, match.result()));
-  return match.replace(result);
+  return f.become(rank == 1 ? kDiagEmbed : kDiagonal, {{"self", f["self"]}, {"offset", f.argument("diagonal")}});
 }
 
 /// A diagonal, written into zeros.
-Result<bool> decompose_diag_embed(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ValueId self = match.tensor("self");
-  const TensorType result = match.result();
+bool decompose_diag_embed(AtenBuilder& f) {
+  ValueId self = f["self"];
+  const TensorType result = f.result();
   const size_t rank = result.shape.size();
-  std::optional<size_t> a = match.dim("dim1", rank), b = match.dim("dim2", rank);
-  if (!a || !b || match.emit.type(self).shape.size() + 1 != rank) return false;
-  IntList sizes;
-  int64_t next = 0;
-  for (size_t i = 0; i < rank; ++i) {
-    bool is_own = i == *a || i == *b;
-    if (auto number = result.shape[i].as_integer()) {
-      sizes.emplace_back(*number);
-    } else if (is_own && match.integer("offset") != 0) {
-      return false;
-    } else {
-      ARGOSY_TRY(IntItem size, match.emit.size(self, is_own ? static_cast<int64_t>(rank) - 2 : next));
-      sizes.push_back(size);
-    }
-    if (!is_own) ++next;
+  std::optional<size_t> a = f.dim("dim1", rank), b = f.dim("dim2", rank);
+  if (!a || !b || f.rank(self) + 1 != rank) return false;
+  Sizes shape(f.shape(self).begin(), f.shape(self).end() - 1);
+  // Both dims are as long as the diagonal, and by how far it is from the middle.
+  bool is_known = result.shape[*a].as_integer() && result.shape[*b].as_integer();
+  if (!is_known && f.integer("offset") != 0) return false;
+  for (size_t dim : {std::min(*a, *b), std::max(*a, *b)}) {
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(dim), is_known ? result.shape[dim] : f.size(self, -1));
   }
-  ARGOSY_TRY(ValueId zeros,
-             match.emit(aten::kFull, {{"size", std::move(sizes)}, {"fill_value", int64_t{0}}, {"dtype", result.dtype}},
-                        result));
-  ARGOSY_TRY(ValueId written, match.emit(kDiagonalScatter,
-                                         {{"self", zeros},
-                                          {"src", self},
-                                          {"offset", match["offset"]},
-                                          {"dim1", static_cast<int64_t>(*a)},
-                                          {"dim2", static_cast<int64_t>(*b)}},
-                                         result));
-  return match.replace(written);
+  ValueId zeros = f.full(shape, int64_t{0}, result.dtype, {self});
+  return f.become(kDiagonalScatter, {{"self", zeros},
+                                     {"src", self},
+                                     {"offset", f.argument("offset")},
+                                     {"dim1", static_cast<int64_t>(*a)},
+                                     {"dim2", static_cast<int64_t>(*b)}});
 }
 
-Result<bool> decompose_trace(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ValueId self = match.tensor("self");
-  const TensorType type = match.emit.type(self);
-  if (type.shape.size() != 2) return false;
-  SymExpr length = match.emit.symbols().min(type.shape[0], type.shape[1]);
-  ARGOSY_TRY(ValueId diagonal, match.emit(kDiagonal, {{"self", self}}, TensorType{type.dtype, {length}, {}}));
-  ARGOSY_TRY(ValueId sum, match.emit(kSum, {{"self", diagonal}}, match.result()));
-  return match.replace(sum);
+bool decompose_trace(AtenBuilder& f) {
+  ValueId self = f["self"];
+  if (f.rank(self) != 2) return false;
+  SymExpr length = f.symbols().min(f.size(self, 0), f.size(self, 1));
+  return f.become(kSum, {{"self", f.node(kDiagonal, {{"self", self}}, f.dtype(self), {length})}});
 }
 
 // ---- along a dim ----
 
 /// Differences of neighbours.
-Result<bool> decompose_diff(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  const TensorType result = match.result();
-  std::optional<size_t> dim = match.dim("dim", result.shape.size());
-  if (!dim || match.integer("n") != 1 || !match["prepend"].is<None>() || !match["append"].is<None>()) return false;
+bool decompose_diff(AtenBuilder& f) {
+  const TensorType result = f.result();
+  std::optional<size_t> dim = f.dim("dim", result.shape.size());
+  if (!dim || f.integer("n") != 1 || f.has("prepend") || f.has("append")) return false;
   if (result.dtype == DType::kBool) return false;  // whether they differ, which is no difference of numbers
-  auto part = [&](int64_t start, Argument end) {
-    return match.emit(aten::kSlice,
-                      {{"self", match.tensor("self")},
-                       {"dim", static_cast<int64_t>(*dim)},
-                       {"start", start},
-                       {"end", std::move(end)}},
-                      result);
-  };
-  ARGOSY_TRY(ValueId later, part(1, None{}));
-  ARGOSY_TRY(ValueId earlier, part(0, int64_t{-1}));
-  ARGOSY_TRY(ValueId difference, match.emit(aten::kSubTensor, {{"self", later}, {"other", earlier}}, result));
-  return match.replace(difference);
+  auto axis = static_cast<int64_t>(*dim);
+  ValueId later = f.slice_between(f["self"], axis, int64_t{1}, None{}, result.shape[*dim]);
+  return f.replace(f.sub(later, f.slice_between(f["self"], axis, int64_t{0}, int64_t{-1}, result.shape[*dim])));
 }
 
 /// gather, where indices and tensor agree in all dims but the one that is looked along.
-Result<bool> decompose_take_along(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ValueId self = match.tensor("self"), indices = match.tensor("indices");
-  const std::vector<SymExpr> shape = match.emit.type(self).shape;
-  const std::vector<SymExpr> wanted = match.emit.type(indices).shape;
-  std::optional<size_t> dim = match.dim("dim", shape.size());
-  if (!dim || shape.size() != wanted.size()) return false;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (i != *dim && shape[i] != wanted[i]) return false;
+bool decompose_take_along(AtenBuilder& f) {
+  ValueId self = f["self"], indices = f["indices"];
+  std::optional<size_t> dim = f.dim("dim", f.rank(self));
+  if (!dim || f.rank(self) != f.rank(indices)) return false;
+  for (size_t i = 0; i < f.rank(self); ++i) {
+    if (i != *dim && f.shape(self)[i] != f.shape(indices)[i]) return false;
   }
-  ARGOSY_TRY(
-      ValueId result,
-      match.emit(kGather, {{"self", self}, {"dim", static_cast<int64_t>(*dim)}, {"index", indices}}, match.result()));
-  return match.replace(result);
+  return f.become(aten::kGather, {{"self", self}, {"dim", static_cast<int64_t>(*dim)}, {"index", indices}});
 }
 
 /// The mean or sum of squared differences, or each of them.
-Result<bool> decompose_mse(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  const TensorType result = match.result();
-  ValueId self = match.tensor("self");
+bool decompose_mse(AtenBuilder& f) {
   constexpr int64_t kEach = 0, kMean = 1;
-  std::optional<int64_t> reduction = match.integer("reduction");
-  TensorType type{result.dtype, match.emit.type(self).shape, {}};
-  if (!reduction || type.shape != match.emit.type(match.tensor("target")).shape) return false;
-  ARGOSY_TRY(ValueId loss, match.emit(aten::kSubTensor, {{"self", self}, {"other", match.tensor("target")}}, type));
-  ARGOSY_TRY(loss, match.emit(aten::kMulTensor, {{"self", loss}, {"other", loss}}, type));
-  if (*reduction == kEach) return match.replace(loss);
-  IntList dims;
-  for (size_t i = 0; i < type.shape.size(); ++i) dims.emplace_back(static_cast<int64_t>(i));
-  ARGOSY_TRY(loss, match.emit(*reduction == kMean ? aten::kMeanDim : aten::kSumDim,
-                              {{"self", loss}, {"dim", std::move(dims)}}, result));
-  return match.replace(loss);
+  std::optional<int64_t> reduction = f.integer("reduction");
+  if (!reduction || f.shape(f["self"]) != f.shape(f["target"])) return false;
+  ValueId difference = f.sub(f["self"], f["target"]);
+  ValueId loss = f.mul(difference, difference);
+  if (*reduction == kEach) return f.replace(loss);
+  std::vector<int64_t> dims(f.rank(loss));
+  std::iota(dims.begin(), dims.end(), 0);
+  return f.replace(*reduction == kMean ? f.mean(loss, dims, false) : f.sum(loss, dims, false));
 }
 
 constexpr RewriteRule kRules[] = {
-    {.op = "aten.broadcast_tensors.default", .name = "decompose-broadcast", .apply = decompose_broadcast},
-    {.op = "aten.channel_shuffle.default", .name = "decompose-shuffle", .apply = decompose_channel_shuffle},
-    {.op = "aten.column_stack.default", .name = "decompose-stack", .apply = decompose_vstack},
-    {.op = "aten.diag.default", .name = "decompose-diag", .apply = decompose_diag},
-    {.op = "aten.diag_embed.default", .name = "decompose-diag", .apply = decompose_diag_embed},
-    {.op = "aten.diff.default", .name = "decompose-diff", .apply = decompose_diff},
-    {.op = "aten.fliplr.default", .name = "decompose-flip", .apply = decompose_flip},
-    {.op = "aten.flipud.default", .name = "decompose-flip", .apply = decompose_flip},
-    {.op = "aten.hstack.default", .name = "decompose-stack", .apply = decompose_hstack},
-    {.op = "aten.mse_loss.default", .name = "decompose-loss", .apply = decompose_mse},
-    {.op = "aten.rot90.default", .name = "decompose-rotation", .apply = decompose_rotation},
-    {.op = "aten.take_along_dim.default", .name = "decompose-take-along", .apply = decompose_take_along},
-    {.op = "aten.trace.default", .name = "decompose-trace", .apply = decompose_trace},
-    {.op = "aten.vstack.default", .name = "decompose-stack", .apply = decompose_vstack},
+    {.op = "aten.broadcast_tensors.default", .name = "decompose-broadcast", .apply = write<decompose_broadcast>},
+    {.op = "aten.channel_shuffle.default", .name = "decompose-shuffle", .apply = write<decompose_channel_shuffle>},
+    {.op = "aten.column_stack.default", .name = "decompose-stack", .apply = write<decompose_vstack>},
+    {.op = "aten.diag.default", .name = "decompose-diag", .apply = write<decompose_diag>},
+    {.op = "aten.diag_embed.default", .name = "decompose-diag", .apply = write<decompose_diag_embed>},
+    {.op = "aten.diff.default", .name = "decompose-diff", .apply = write<decompose_diff>},
+    {.op = "aten.fliplr.default", .name = "decompose-flip", .apply = write<decompose_flip>},
+    {.op = "aten.flipud.default", .name = "decompose-flip", .apply = write<decompose_flip>},
+    {.op = "aten.hstack.default", .name = "decompose-stack", .apply = write<decompose_hstack>},
+    {.op = "aten.mse_loss.default", .name = "decompose-loss", .apply = write<decompose_mse>},
+    {.op = "aten.rot90.default", .name = "decompose-rotation", .apply = write<decompose_rotation>},
+    {.op = "aten.take_along_dim.default", .name = "decompose-take-along", .apply = write<decompose_take_along>},
+    {.op = "aten.trace.default", .name = "decompose-trace", .apply = write<decompose_trace>},
+    {.op = "aten.vstack.default", .name = "decompose-stack", .apply = write<decompose_vstack>},
 };
 
 }  // namespace

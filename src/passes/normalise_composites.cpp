@@ -1,19 +1,13 @@
 #include <algorithm>
 
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
-#include "passes/match.h"
 #include "passes/normalise_families.h"
 
 namespace argosy {
 namespace {
 
 // ---- variance ----
-
-struct Reduction {
-  std::vector<int64_t> dims;  // counted from the front
-  bool keeps_dims = false;
-  Argument correction = int64_t{1};
-};
 
 struct VarianceRow {
   std::string_view prefix;
@@ -26,261 +20,181 @@ constexpr VarianceRow kVariances[] = {
     {"aten.std_mean.",
      "aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
      "(Tensor, Tensor)"},
-    {"aten.var.",
-     "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
+    {"aten.var.", aten::kVar},
     {"aten.var_mean.",
      "aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
      "(Tensor, Tensor)"},
 };
 
-std::optional<Reduction> reduction_of(const Match& match, size_t rank) {
-  Reduction reduction;
-  if (match.has("dim") && !match["dim"].is<None>()) {
-    std::optional<std::vector<int64_t>> dims = numbers(match["dim"]);
-    if (!dims) return std::nullopt;
-    for (int64_t dim : *dims) {
-      std::optional<size_t> index = wrap_dim(dim, rank);
-      if (!index) return std::nullopt;
-      reduction.dims.push_back(static_cast<int64_t>(*index));
-    }
-    std::ranges::sort(reduction.dims);
-  }
-  if (reduction.dims.empty()) {
-    for (size_t i = 0; i < rank; ++i) reduction.dims.push_back(static_cast<int64_t>(i));
-  }
-  if (match.has("keepdim")) {
-    const bool* keeps = match["keepdim"].get_if<bool>();
-    reduction.keeps_dims = keeps != nullptr && *keeps;
-  }
-  if (match.has("unbiased")) {
-    const bool* is_unbiased = match["unbiased"].get_if<bool>();
-    reduction.correction = int64_t{is_unbiased == nullptr || *is_unbiased ? 1 : 0};
-  } else if (match.has("correction") && !match["correction"].is<None>()) {
-    reduction.correction = match["correction"];
-  }
-  return reduction;
+Argument correction_of(const AtenBuilder& f) {
+  if (f.knows("unbiased")) return int64_t{f.flag("unbiased") ? 1 : 0};
+  return f.has("correction") ? f.argument("correction") : Argument(int64_t{1});
 }
 
 /// A variance over a number of elements that is not known stays whole, in the most general form.
-Result<bool> normalise_variance(Match& match, const Reduction& reduction) {
-  std::string_view name = match.schema().name;
-  if (name.ends_with(".correction")) return false;
-  std::vector<TensorType> types;
-  for (size_t i = 0; i < match.output_count(); ++i) types.push_back(match.result(i));
+bool normalise_variance(AtenBuilder& f, const std::vector<int64_t>& dims) {
+  if (f.op().ends_with(".correction")) return false;
   const VarianceRow* row =
-      std::ranges::find_if(kVariances, [&](const VarianceRow& each) { return name.starts_with(each.prefix); });
-  if (row == std::end(kVariances)) return false;
-  ARGOSY_TRY(std::vector<ValueId> results, match.emit.several(row->schema,
-                                                              {{"self", match.tensor("self")},
-                                                               {"dim", to_list(reduction.dims)},
-                                                               {"correction", reduction.correction},
-                                                               {"keepdim", reduction.keeps_dims}},
-                                                              types));
-  return match.replace(results);
+      std::ranges::find_if(kVariances, [&](const VarianceRow& each) { return f.op().starts_with(each.prefix); });
+  return row != std::end(kVariances) && f.become(row->schema, {{"self", f["self"]},
+                                                               {"dim", to_list(dims)},
+                                                               {"correction", correction_of(f)},
+                                                               {"keepdim", f.flag("keepdim")}});
 }
 
 /// The mean of squared distances to the mean, with what was asked for in the place of the number of elements.
-Result<bool> decompose_variance(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  Emitter& emit = match.emit;
-  ValueId self = match.tensor("self");
-  const TensorType type = emit.type(self), result = match.result();
-  std::optional<Reduction> reduction = reduction_of(match, type.shape.size());
-  if (!reduction || kind_of(type.dtype) != DTypeKind::kFloat) return false;
-  SymExpr count = emit.number(1);
-  TensorType kept{type.dtype, type.shape, {}};
-  for (int64_t dim : reduction->dims) {
-    count = emit.symbols().mul(count, type.shape[static_cast<size_t>(dim)]);
-    kept.shape[static_cast<size_t>(dim)] = emit.number(1);
-  }
-  const double* real = reduction->correction.get_if<double>();
-  const int64_t* whole = reduction->correction.get_if<int64_t>();
+bool decompose_variance(AtenBuilder& f) {
+  ValueId self = f["self"];
+  if (kind_of(f.dtype(self)) != DTypeKind::kFloat) return false;
+  std::vector<int64_t> dims = f.dims("dim", f.rank(self));
+  std::ranges::sort(dims);
+  bool keeps_dims = f.flag("keepdim");
+  SymExpr count = f.one();
+  for (int64_t dim : dims) count = f.symbols().mul(count, f.size(self, dim));
+  const Argument asked = correction_of(f);
+  const double* real = asked.get_if<double>();
+  const int64_t* whole = asked.get_if<int64_t>();
   std::optional<int64_t> elements = count.as_integer();
   if ((real == nullptr && whole == nullptr) || (!elements && (whole == nullptr || *whole != 0))) {
-    return normalise_variance(match, *reduction);
+    return normalise_variance(f, dims);
   }
   double correction = real != nullptr ? *real : static_cast<double>(*whole);
-
-  IntList dims = to_list(reduction->dims);
-  ARGOSY_TRY(ValueId mean, emit(aten::kMeanDim, {{"self", self}, {"dim", dims}, {"keepdim", true}}, kept));
-  TensorType whole_type{type.dtype, type.shape, {}};
-  ARGOSY_TRY(ValueId distance, emit(aten::kSubTensor, {{"self", self}, {"other", mean}}, whole_type));
-  ARGOSY_TRY(ValueId square, emit(aten::kMulTensor, {{"self", distance}, {"other", distance}}, whole_type));
-  ValueId variance;
+  ValueId mean = f.mean(self, dims, true);
+  ValueId distance = f.sub(self, mean);
+  ValueId square = f.mul(distance, distance), variance;
   if (correction == 0) {
-    ARGOSY_TRY(variance,
-               emit(aten::kMeanDim, {{"self", square}, {"dim", dims}, {"keepdim", reduction->keeps_dims}}, result));
+    variance = f.mean(square, dims, keeps_dims);
   } else {
     double divisor = std::max(0.0, static_cast<double>(*elements) - correction);
-    ARGOSY_TRY(variance,
-               emit(aten::kSumDim, {{"self", square}, {"dim", dims}, {"keepdim", reduction->keeps_dims}}, result));
-    ARGOSY_TRY(variance, emit(aten::kDivScalar, {{"self", variance}, {"other", divisor}}, result));
+    variance = f.div(f.sum(square, dims, keeps_dims), divisor);
   }
-  if (match.schema().name.starts_with("aten.std")) {
-    ARGOSY_TRY(variance, emit(aten::kSqrt, {{"self", variance}}, result));
-  }
-  if (match.output_count() == 1) return match.replace(variance);
-  if (!reduction->keeps_dims) {
-    ARGOSY_TRY(mean, emit(aten::kSqueeze, {{"self", mean}, {"dim", dims}}, match.result(1)));
-  }
-  return match.replace({variance, mean});
+  if (f.op().starts_with("aten.std")) variance = f.sqrt(variance);
+  if (f.output_count() == 1) return f.replace(variance);
+  return f.replace({variance, keeps_dims ? mean : f.squeeze(mean, dims)});
 }
 
 // ---- products ----
 
-Result<bool> decompose_outer(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  const TensorType result = match.result();
-  if (result.shape.size() != 2) return false;
-  SymExpr one = match.emit.number(1);
-  ARGOSY_TRY(ValueId column, match.emit(aten::kUnsqueeze, {{"self", match.tensor("self")}, {"dim", int64_t{1}}},
-                                        TensorType{result.dtype, {result.shape[0], one}, {}}));
-  ARGOSY_TRY(ValueId row, match.emit(aten::kUnsqueeze, {{"self", match.tensor("vec2")}, {"dim", int64_t{0}}},
-                                     TensorType{result.dtype, {one, result.shape[1]}, {}}));
-  ARGOSY_TRY(ValueId product, match.emit(aten::kMulTensor, {{"self", column}, {"other", row}}, result));
-  return match.replace(product);
+bool decompose_outer(AtenBuilder& f) {
+  if (f.rank(f["self"]) != 1 || f.rank(f["vec2"]) != 1) return false;
+  ValueId column = f.unsqueeze(f["self"], 1);
+  return f.replace(f.mul(column, f.unsqueeze(f["vec2"], 0)));
 }
 
 /// One half, weighed by the sigmoid of the other.
-Result<bool> decompose_glu(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  const TensorType result = match.result();
-  std::optional<size_t> dim = match.dim("dim", result.shape.size());
-  std::optional<int64_t> half = dim ? result.shape[*dim].as_integer() : std::nullopt;
+bool decompose_glu(AtenBuilder& f) {
+  std::optional<size_t> dim = f.dim("dim", f.rank(f["self"]));
+  std::optional<int64_t> half = dim ? f.result().shape[*dim].as_integer() : std::nullopt;
   if (!half) return false;
-  ARGOSY_TRY(std::vector<ValueId> halves, match.emit.several(aten::kSplitWithSizes,
-                                                             {{"self", match.tensor("self")},
-                                                              {"split_sizes", IntList{*half, *half}},
-                                                              {"dim", static_cast<int64_t>(*dim)}},
-                                                             {result, result}));
-  ARGOSY_TRY(ValueId gate, match.emit(aten::kSigmoid, {{"self", halves[1]}}, result));
-  ARGOSY_TRY(ValueId product, match.emit(aten::kMulTensor, {{"self", halves[0]}, {"other", gate}}, result));
-  return match.replace(product);
+  std::vector<ValueId> halves = f.split(f["self"], {*half, *half}, static_cast<int64_t>(*dim));
+  return f.replace(f.mul(halves[0], f.sigmoid(halves[1])));
 }
 
 // ---- convolutions ----
 
-struct ConvolutionRow {
-  std::string_view schema;  // with padding as numbers
-};
-
-constexpr ConvolutionRow kConv1d = {
+// With padding as numbers.
+constexpr std::string_view kConv1d =
     "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], "
-    "SymInt[1] dilation=[1], SymInt groups=1) -> Tensor"};
-constexpr ConvolutionRow kConv2d = {
-    "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], "
-    "SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor"};
-constexpr ConvolutionRow kConv3d = {
+    "SymInt[1] dilation=[1], SymInt groups=1) -> Tensor";
+constexpr std::string_view kConv3d =
     "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, "
-    "0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor"};
+    "0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor";
 
 /// Padding by name: "valid" is none, "same" is what keeps the sizes; where that is odd, one more behind.
-Result<bool> normalise_padding(RuleContext& context, const RewriteRule& rule) {
-  Match match(context);
-  ValueId input = match.tensor("input");
-  const std::vector<SymExpr> kernel = match.emit.type(match.tensor("weight")).shape;
-  if (kernel.size() < 3 || match.emit.type(input).shape.size() + 1 < kernel.size()) return false;
+bool normalise_padding(AtenBuilder& f) {
+  ValueId input = f["input"];
+  const Sizes kernel = f.shape(f["weight"]);
+  if (kernel.size() < 3 || f.rank(input) + 1 < kernel.size()) return false;
   const size_t dims = kernel.size() - 2;
-  const auto* mode = match["padding"].get_if<std::string>();
-  std::optional<std::vector<int64_t>> dilation = numbers(match["dilation"]);
-  if (mode == nullptr || !dilation || (dilation->size() != dims && dilation->size() != 1)) return false;
-  std::vector<int64_t> padding(dims, 0), behind(dims, 0);
+  const auto* mode = f.argument("padding").get_if<std::string>();
+  std::optional<std::vector<int64_t>> dilation = f.per_dim("dilation", dims);
+  if (mode == nullptr || !dilation) return false;
+  std::vector<int64_t> padding(dims, 0), behind(2 * dims, 0);
   for (size_t i = 0; i < dims && *mode == "same"; ++i) {
     std::optional<int64_t> size = kernel[i + 2].as_integer();
     if (!size) return false;
-    int64_t total = (*dilation)[dilation->size() == 1 ? 0 : i] * (*size - 1);
+    int64_t total = (*dilation)[i] * (*size - 1);
     padding[i] = total / 2;
-    behind[i] = total % 2;
+    behind[2 * (dims - 1 - i) + 1] = total % 2;
   }
-  if (std::ranges::any_of(behind, [](int64_t count) { return count > 0; })) {
-    TensorType type = match.emit.type(input);
-    type.strides.clear();
-    std::vector<int64_t> pad;
-    for (size_t i = dims; i-- > 0;) {
-      pad.insert(pad.end(), {0, behind[i]});
-      SymExpr& size = type.shape[type.shape.size() - dims + i];
-      size = match.emit.symbols().add(size, match.emit.number(behind[i]));
-    }
-    ARGOSY_TRY(input, match.emit(aten::kConstantPad, {{"self", input}, {"pad", to_list(pad)}}, type));
-  }
-  ARGOSY_TRY(ValueId result, match.emit(static_cast<const ConvolutionRow*>(rule.user_data)->schema,
-                                        {{"input", input},
-                                         {"weight", match["weight"]},
-                                         {"bias", match["bias"]},
-                                         {"stride", match["stride"]},
-                                         {"padding", to_list(padding)},
-                                         {"dilation", match["dilation"]},
-                                         {"groups", match["groups"]}},
-                                        match.result()));
-  return match.replace(result);
+  if (std::ranges::count(behind, 1) > 0) input = f.pad(input, behind);
+  return f.become(f.data<std::string_view>(), {{"input", input},
+                                               {"weight", f.argument("weight")},
+                                               {"bias", f.argument("bias")},
+                                               {"stride", f.argument("stride")},
+                                               {"padding", to_list(padding)},
+                                               {"dilation", f.argument("dilation")},
+                                               {"groups", f.argument("groups")}});
 }
 
 /// Padding with a number.
-Result<bool> normalise_pad(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  const auto* mode = match["mode"].get_if<std::string>();
-  if (mode == nullptr || *mode != "constant") return false;
-  Argument value = match["value"].is<None>() ? Argument(int64_t{0}) : match["value"];
-  ARGOSY_TRY(ValueId result,
-             match.emit(aten::kConstantPad, {{"self", match.tensor("self")}, {"pad", match["pad"]}, {"value", value}},
-                        match.result()));
-  return match.replace(result);
+bool normalise_pad(AtenBuilder& f) {
+  if (f.argument("mode") != Argument(std::string("constant"))) return false;
+  Argument value = f.has("value") ? f.argument("value") : Argument(int64_t{0});
+  return f.become(aten::kConstantPad, {{"self", f["self"]}, {"pad", f.argument("pad")}, {"value", std::move(value)}});
 }
 
 // ---- order ----
 
-Result<bool> decompose_argsort(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ValueId self = match.tensor("self");
-  TensorType values{match.emit.type(self).dtype, match.result().shape, {}};
-  std::vector<Emitter::Named> arguments = {{"self", self}, {"dim", match["dim"]}, {"descending", match["descending"]}};
-  if (match.has("stable")) arguments.emplace_back("stable", match["stable"]);
-  ARGOSY_TRY(std::vector<ValueId> sorted, match.emit.several(match.has("stable") ? aten::kSortStable : aten::kSort,
-                                                             std::move(arguments), {values, match.result()}));
-  return match.replace(sorted[1]);
+bool decompose_argsort(AtenBuilder& f) {
+  ValueId self = f["self"];
+  std::vector<AtenBuilder::Named> arguments = {
+      {"self", self}, {"dim", f.argument("dim")}, {"descending", f.argument("descending")}};
+  if (f.knows("stable")) arguments.emplace_back("stable", f.argument("stable"));
+  TensorType values{f.dtype(self), f.shape(self), {}};
+  return f.replace(
+      f.nodes(f.knows("stable") ? aten::kSortStable : aten::kSort, std::move(arguments), {values, f.result()})[1]);
 }
 
 // ---- softmax of decomposed graphs ----
 
-constexpr std::string_view kSoftmax = "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
 constexpr std::string_view kLogSoftmax =
     "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
 
-Result<bool> normalise_softmax(RuleContext& context, const RewriteRule& rule) {
-  Match match(context);
-  ValueId self = match.tensor("self");
-  Argument dtype = match.result().dtype == match.emit.type(self).dtype ? Argument(None{}) : match.result().dtype;
-  auto schema = *static_cast<const std::string_view*>(rule.user_data);
-  ARGOSY_TRY(ValueId result,
-             match.emit(schema, {{"self", self}, {"dim", match["dim"]}, {"dtype", std::move(dtype)}}, match.result()));
-  return match.replace(result);
+bool normalise_softmax(AtenBuilder& f) {
+  DType wanted = f.result().dtype;
+  Argument dtype = wanted == f.dtype(f["self"]) ? Argument(None{}) : wanted;
+  return f.become(f.data<std::string_view>(),
+                  {{"self", f["self"]}, {"dim", f.argument("dim")}, {"dtype", std::move(dtype)}});
 }
 
 constexpr RewriteRule kRules[] = {
-    {.op = "aten.std.correction", .name = "decompose-variance", .apply = decompose_variance},
-    {.op = "aten.std.default", .name = "decompose-variance", .apply = decompose_variance},
-    {.op = "aten.std.dim", .name = "decompose-variance", .apply = decompose_variance},
-    {.op = "aten.std_mean.correction", .name = "decompose-variance", .apply = decompose_variance},
-    {.op = "aten.std_mean.default", .name = "decompose-variance", .apply = decompose_variance},
-    {.op = "aten.std_mean.dim", .name = "decompose-variance", .apply = decompose_variance},
-    {.op = "aten.var.correction", .name = "decompose-variance", .apply = decompose_variance},
-    {.op = "aten.var.default", .name = "decompose-variance", .apply = decompose_variance},
-    {.op = "aten.var.dim", .name = "decompose-variance", .apply = decompose_variance},
-    {.op = "aten.var_mean.correction", .name = "decompose-variance", .apply = decompose_variance},
-    {.op = "aten.var_mean.default", .name = "decompose-variance", .apply = decompose_variance},
-    {.op = "aten.var_mean.dim", .name = "decompose-variance", .apply = decompose_variance},
-    {.op = "aten.outer.default", .name = "decompose-outer", .apply = decompose_outer},
-    {.op = "aten.glu.default", .name = "decompose-glu", .apply = decompose_glu},
-    {.op = "aten.conv1d.padding", .name = "normalise-padding", .apply = normalise_padding, .user_data = &kConv1d},
-    {.op = "aten.conv2d.padding", .name = "normalise-padding", .apply = normalise_padding, .user_data = &kConv2d},
-    {.op = "aten.conv3d.padding", .name = "normalise-padding", .apply = normalise_padding, .user_data = &kConv3d},
-    {.op = "aten.pad.default", .name = "normalise-pad", .apply = normalise_pad},
-    {.op = "aten.argsort.default", .name = "decompose-argsort", .apply = decompose_argsort},
-    {.op = "aten.argsort.stable", .name = "decompose-argsort", .apply = decompose_argsort},
-    {.op = "aten._softmax.default", .name = "normalise-softmax", .apply = normalise_softmax, .user_data = &kSoftmax},
+    {.op = "aten.std.correction", .name = "decompose-variance", .apply = write<decompose_variance>},
+    {.op = "aten.std.default", .name = "decompose-variance", .apply = write<decompose_variance>},
+    {.op = "aten.std.dim", .name = "decompose-variance", .apply = write<decompose_variance>},
+    {.op = "aten.std_mean.correction", .name = "decompose-variance", .apply = write<decompose_variance>},
+    {.op = "aten.std_mean.default", .name = "decompose-variance", .apply = write<decompose_variance>},
+    {.op = "aten.std_mean.dim", .name = "decompose-variance", .apply = write<decompose_variance>},
+    {.op = "aten.var.correction", .name = "decompose-variance", .apply = write<decompose_variance>},
+    {.op = "aten.var.default", .name = "decompose-variance", .apply = write<decompose_variance>},
+    {.op = "aten.var.dim", .name = "decompose-variance", .apply = write<decompose_variance>},
+    {.op = "aten.var_mean.correction", .name = "decompose-variance", .apply = write<decompose_variance>},
+    {.op = "aten.var_mean.default", .name = "decompose-variance", .apply = write<decompose_variance>},
+    {.op = "aten.var_mean.dim", .name = "decompose-variance", .apply = write<decompose_variance>},
+    {.op = "aten.outer.default", .name = "decompose-outer", .apply = write<decompose_outer>},
+    {.op = "aten.glu.default", .name = "decompose-glu", .apply = write<decompose_glu>},
+    {.op = "aten.conv1d.padding",
+     .name = "normalise-padding",
+     .apply = write<normalise_padding>,
+     .user_data = &kConv1d},
+    {.op = "aten.conv2d.padding",
+     .name = "normalise-padding",
+     .apply = write<normalise_padding>,
+     .user_data = &aten::kConv2d},
+    {.op = "aten.conv3d.padding",
+     .name = "normalise-padding",
+     .apply = write<normalise_padding>,
+     .user_data = &kConv3d},
+    {.op = "aten.pad.default", .name = "normalise-pad", .apply = write<normalise_pad>},
+    {.op = "aten.argsort.default", .name = "decompose-argsort", .apply = write<decompose_argsort>},
+    {.op = "aten.argsort.stable", .name = "decompose-argsort", .apply = write<decompose_argsort>},
+    {.op = "aten._softmax.default",
+     .name = "normalise-softmax",
+     .apply = write<normalise_softmax>,
+     .user_data = &aten::kSoftmax},
     {.op = "aten._log_softmax.default",
      .name = "normalise-softmax",
-     .apply = normalise_softmax,
+     .apply = write<normalise_softmax>,
      .user_data = &kLogSoftmax},
 };
 

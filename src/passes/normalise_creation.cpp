@@ -1,115 +1,83 @@
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
 #include "passes/in_place_ops.h"
-#include "passes/match.h"
 #include "passes/normalise_families.h"
 
 namespace argosy {
 namespace {
 
 /// Every tensor of one number is full.default, which says its dtype. What is in an empty one does not matter: zeros.
-Result<bool> fill(RuleContext& context, const Argument& value) {
-  Match match(context);
-  const TensorType result = match.result();
+bool fill(AtenBuilder& f, const Argument& value) {
   IntList sizes;
-  if (match.has("size")) {
-    sizes = std::get<IntList>(match["size"].variant());
-  } else if (match.has("self")) {
-    ARGOSY_TRY(sizes, sizes_of(match.emit, match.tensor("self")));
+  if (f.knows("size")) {
+    sizes = std::get<IntList>(f.argument("size").variant());
+  } else if (f.knows("self")) {
+    sizes = f.items(f["self"]);
   }
-  ARGOSY_TRY(
-      ValueId full,
-      match.emit(aten::kFull, {{"size", std::move(sizes)}, {"fill_value", value}, {"dtype", result.dtype}}, result));
-  return match.replace(full);
+  return f.become(aten::kFull, {{"size", std::move(sizes)}, {"fill_value", value}, {"dtype", f.result().dtype}});
 }
 
-Result<bool> fill_zeros(RuleContext& context, const RewriteRule&) { return fill(context, Argument(int64_t{0})); }
-Result<bool> fill_ones(RuleContext& context, const RewriteRule&) { return fill(context, Argument(int64_t{1})); }
-
-Result<bool> fill_value(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  return fill(context, match[match.has("s") ? "s" : "fill_value"]);
-}
+bool fill_zeros(AtenBuilder& f) { return fill(f, int64_t{0}); }
+bool fill_ones(AtenBuilder& f) { return fill(f, int64_t{1}); }
+bool fill_scalar(AtenBuilder& f) { return fill(f, f.argument("value")); }
+bool fill_value(AtenBuilder& f) { return fill(f, f.argument(f.knows("s") ? "s" : "fill_value")); }
+bool normalise_full(AtenBuilder& f) { return !f.has("dtype") && fill_value(f); }
 
 /// copy and fill of decomposed graphs: another tensor, in the dtype and shape of the one that it replaces.
-Result<bool> replace_whole(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ARGOSY_TRY(ValueId result,
-             emit_as(match.emit, match.tensor(match.has("src") ? "src" : "value"), match.tensor("self")));
-  return match.replace(result);
-}
-
-Result<bool> fill_scalar(RuleContext& context, const RewriteRule&) { return fill(context, Match(context)["value"]); }
-
-Result<bool> normalise_full(RuleContext& context, const RewriteRule& rule) {
-  return Match(context)["dtype"].is<DType>() ? Result<bool>(false) : fill_value(context, rule);
-}
+bool replace_whole(AtenBuilder& f) { return f.replace(in_form_of(f, f[f.knows("src") ? "src" : "value"], f["self"])); }
 
 /// arange has a start, a step and a dtype.
-Result<bool> normalise_arange(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  const TensorType result = match.result();
-  bool is_whole = match.has("step") && match["dtype"].is<DType>();
-  if (is_whole) return false;
-  Argument start = match.has("start") ? match["start"] : Argument(int64_t{0});
-  Argument step = match.has("step") ? match["step"] : Argument(int64_t{1});
-  ARGOSY_TRY(
-      ValueId range,
-      match.emit(
-          aten::kArange,
-          {{"start", std::move(start)}, {"end", match["end"]}, {"step", std::move(step)}, {"dtype", result.dtype}},
-          result));
-  return match.replace(range);
+bool normalise_arange(AtenBuilder& f) {
+  if (f.knows("step") && f.has("dtype")) return false;
+  Argument start = f.knows("start") ? f.argument("start") : Argument(int64_t{0});
+  Argument step = f.knows("step") ? f.argument("step") : Argument(int64_t{1});
+  return f.become(aten::kArange, {{"start", std::move(start)},
+                                  {"end", f.argument("end")},
+                                  {"step", std::move(step)},
+                                  {"dtype", f.result().dtype}});
 }
 
 /// A matrix of which row and column are the same number.
-Result<bool> decompose_eye(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  const TensorType result = match.result();
-  if (result.shape.size() != 2) return false;
-  auto line = [&](size_t dim, Argument count) -> Result<ValueId> {
-    TensorType type{DType::kI64, {result.shape[dim]}, {}};
-    ARGOSY_TRY(
-        ValueId range,
-        match.emit(aten::kArange,
-                   {{"start", int64_t{0}}, {"end", std::move(count)}, {"step", int64_t{1}}, {"dtype", DType::kI64}},
-                   type));
-    type.shape.insert(type.shape.begin() + (dim == 0 ? 1 : 0), match.emit.number(1));
-    return match.emit(aten::kUnsqueeze, {{"self", range}, {"dim", int64_t{dim == 0 ? 1 : 0}}}, type);
+bool decompose_eye(AtenBuilder& f) {
+  const Sizes shape = f.result().shape;
+  if (shape.size() != 2) return false;
+  auto line = [&](size_t dim, std::string_view count) {
+    ValueId range =
+        f.node(aten::kArange,
+               {{"start", int64_t{0}}, {"end", f.argument(count)}, {"step", int64_t{1}}, {"dtype", DType::kI64}},
+               DType::kI64, {shape[dim]});
+    return f.unsqueeze(range, dim == 0 ? 1 : 0);
   };
-  ARGOSY_TRY(ValueId rows, line(0, match["n"]));
-  ARGOSY_TRY(ValueId columns, line(1, match[match.has("m") ? "m" : "n"]));
-  ARGOSY_TRY(ValueId equal, match.emit(aten::kEqTensor, {{"self", rows}, {"other", columns}},
-                                       TensorType{DType::kBool, result.shape, {}}));
-  ARGOSY_TRY(ValueId eye, emit_cast(match.emit, equal, result.dtype));
-  return match.replace(eye);
+  ValueId rows = line(0, "n");
+  return f.replace(f.compare("eq", rows, line(1, f.knows("m") ? "m" : "n")));
 }
 
 constexpr RewriteRule kRules[] = {
-    {.op = "aten.empty.memory_format", .name = "normalise-fill", .apply = fill_zeros},
-    {.op = "aten.empty_like.default", .name = "normalise-fill", .apply = fill_zeros},
-    {.op = "aten.empty_permuted.default", .name = "normalise-fill", .apply = fill_zeros},
-    {.op = "aten.empty_strided.default", .name = "normalise-fill", .apply = fill_zeros},
-    {.op = "aten.new_empty.default", .name = "normalise-fill", .apply = fill_zeros},
-    {.op = "aten.new_empty_strided.default", .name = "normalise-fill", .apply = fill_zeros},
-    {.op = "aten.new_zeros.default", .name = "normalise-fill", .apply = fill_zeros},
-    {.op = "aten.zeros.default", .name = "normalise-fill", .apply = fill_zeros},
-    {.op = "aten.zeros_like.default", .name = "normalise-fill", .apply = fill_zeros},
-    {.op = "aten.new_ones.default", .name = "normalise-fill", .apply = fill_ones},
-    {.op = "aten.ones.default", .name = "normalise-fill", .apply = fill_ones},
-    {.op = "aten.ones_like.default", .name = "normalise-fill", .apply = fill_ones},
-    {.op = "aten.full.default", .name = "normalise-fill", .apply = normalise_full},
-    {.op = "aten.full_like.default", .name = "normalise-fill", .apply = fill_value},
-    {.op = "aten.new_full.default", .name = "normalise-fill", .apply = fill_value},
-    {.op = "aten.scalar_tensor.default", .name = "normalise-fill", .apply = fill_value},
-    {.op = "aten.copy.default", .name = "normalise-fill", .apply = replace_whole},
-    {.op = "aten.fill.Scalar", .name = "normalise-fill", .apply = fill_scalar},
-    {.op = "aten.fill.Tensor", .name = "normalise-fill", .apply = replace_whole},
-    {.op = "aten.zero.default", .name = "normalise-fill", .apply = fill_zeros},
-    {.op = "aten.arange.default", .name = "normalise-arange", .apply = normalise_arange},
-    {.op = "aten.arange.start", .name = "normalise-arange", .apply = normalise_arange},
-    {.op = "aten.arange.start_step", .name = "normalise-arange", .apply = normalise_arange},
-    {.op = "aten.eye.default", .name = "decompose-eye", .apply = decompose_eye},
-    {.op = "aten.eye.m", .name = "decompose-eye", .apply = decompose_eye},
+    {.op = "aten.empty.memory_format", .name = "normalise-fill", .apply = write<fill_zeros>},
+    {.op = "aten.empty_like.default", .name = "normalise-fill", .apply = write<fill_zeros>},
+    {.op = "aten.empty_permuted.default", .name = "normalise-fill", .apply = write<fill_zeros>},
+    {.op = "aten.empty_strided.default", .name = "normalise-fill", .apply = write<fill_zeros>},
+    {.op = "aten.new_empty.default", .name = "normalise-fill", .apply = write<fill_zeros>},
+    {.op = "aten.new_empty_strided.default", .name = "normalise-fill", .apply = write<fill_zeros>},
+    {.op = "aten.new_zeros.default", .name = "normalise-fill", .apply = write<fill_zeros>},
+    {.op = "aten.zeros.default", .name = "normalise-fill", .apply = write<fill_zeros>},
+    {.op = "aten.zeros_like.default", .name = "normalise-fill", .apply = write<fill_zeros>},
+    {.op = "aten.new_ones.default", .name = "normalise-fill", .apply = write<fill_ones>},
+    {.op = "aten.ones.default", .name = "normalise-fill", .apply = write<fill_ones>},
+    {.op = "aten.ones_like.default", .name = "normalise-fill", .apply = write<fill_ones>},
+    {.op = "aten.full.default", .name = "normalise-fill", .apply = write<normalise_full>},
+    {.op = "aten.full_like.default", .name = "normalise-fill", .apply = write<fill_value>},
+    {.op = "aten.new_full.default", .name = "normalise-fill", .apply = write<fill_value>},
+    {.op = "aten.scalar_tensor.default", .name = "normalise-fill", .apply = write<fill_value>},
+    {.op = "aten.copy.default", .name = "normalise-fill", .apply = write<replace_whole>},
+    {.op = "aten.fill.Scalar", .name = "normalise-fill", .apply = write<fill_scalar>},
+    {.op = "aten.fill.Tensor", .name = "normalise-fill", .apply = write<replace_whole>},
+    {.op = "aten.zero.default", .name = "normalise-fill", .apply = write<fill_zeros>},
+    {.op = "aten.arange.default", .name = "normalise-arange", .apply = write<normalise_arange>},
+    {.op = "aten.arange.start", .name = "normalise-arange", .apply = write<normalise_arange>},
+    {.op = "aten.arange.start_step", .name = "normalise-arange", .apply = write<normalise_arange>},
+    {.op = "aten.eye.default", .name = "decompose-eye", .apply = write<decompose_eye>},
+    {.op = "aten.eye.m", .name = "decompose-eye", .apply = write<decompose_eye>},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
-#include "passes/match.h"
 #include "passes/normalise_families.h"
 
 namespace argosy {
@@ -69,156 +69,106 @@ constexpr Synonym kSynonyms[] = {
 
 constexpr auto kSynonymRules = synonym_rules(kSynonyms);
 
-Result<bool> decompose_square(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ValueId self = match.tensor("self");
-  ARGOSY_TRY(ValueId result, match.emit(aten::kMulTensor, {{"self", self}, {"other", self}}, match.result()));
-  return match.replace(result);
-}
+bool decompose_square(AtenBuilder& f) { return f.replace(f.mul(f["self"], f["self"])); }
 
 /// other - alpha * self
-Result<bool> normalise_rsub(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ARGOSY_TRY(ValueId result,
-             match.emit(aten::kSubTensor,
-                        {{"self", match.tensor("other")}, {"other", match.tensor("self")}, {"alpha", match["alpha"]}},
-                        match.result()));
-  return match.replace(result);
+bool normalise_rsub(AtenBuilder& f) {
+  return f.become(aten::kSubTensor, {{"self", f["other"]}, {"other", f["self"]}, {"alpha", f.argument("alpha")}});
 }
 
-Result<bool> clamp(Match& match, Argument min, Argument max) {
+bool clamp(AtenBuilder& f, Argument min, Argument max) {
   bool is_by_tensors = min.is<ValueId>() || max.is<ValueId>();
   for (const Argument* bound : {&min, &max}) {
     const ValueId* value = bound->get_if<ValueId>();
-    if (value != nullptr && match.emit.graph()[*value].tensor() == nullptr) is_by_tensors = false;
+    if (value != nullptr && f.graph()[*value].tensor() == nullptr) is_by_tensors = false;
   }
-  ARGOSY_TRY(
-      ValueId result,
-      match.emit(is_by_tensors ? aten::kClampTensor : aten::kClamp,
-                 {{"self", match.tensor("self")}, {"min", std::move(min)}, {"max", std::move(max)}}, match.result()));
-  return match.replace(result);
+  return f.become(is_by_tensors ? aten::kClampTensor : aten::kClamp,
+                  {{"self", f["self"]}, {"min", std::move(min)}, {"max", std::move(max)}});
 }
 
-Result<bool> normalise_clamp_min(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  return clamp(match, match["min"], None{});
-}
+bool normalise_clamp_min(AtenBuilder& f) { return clamp(f, f.argument("min"), None{}); }
+bool normalise_clamp_max(AtenBuilder& f) { return clamp(f, None{}, f.argument("max")); }
 
-Result<bool> normalise_clamp_max(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  return clamp(match, None{}, match["max"]);
-}
-
-Result<bool> normalise_hardtanh(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  if (!match.has("min_val")) return clamp(match, int64_t{0}, int64_t{6});
-  return clamp(match, match["min_val"], match["max_val"]);
+bool normalise_hardtanh(AtenBuilder& f) {
+  if (!f.knows("min_val")) return clamp(f, int64_t{0}, int64_t{6});
+  return clamp(f, f.argument("min_val"), f.argument("max_val"));
 }
 
 /// Division that rounds down.
-Result<bool> normalise_floor_divide(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  bool is_by_number = match.schema().name == "aten.floor_divide.Scalar";
-  ARGOSY_TRY(
-      ValueId result,
-      match.emit(is_by_number ? aten::kDivScalarMode : aten::kDivTensorMode,
-                 {{"self", match.tensor("self")}, {"other", match["other"]}, {"rounding_mode", std::string("floor")}},
-                 match.result()));
-  return match.replace(result);
+bool normalise_floor_divide(AtenBuilder& f) {
+  bool is_by_number = f.op() == "aten.floor_divide.Scalar";
+  return f.become(is_by_number ? aten::kDivScalarMode : aten::kDivTensorMode,
+                  {{"self", f["self"]}, {"other", f.argument("other")}, {"rounding_mode", std::string("floor")}});
 }
 
-Result<bool> normalise_division(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  if (!match["rounding_mode"].is<None>()) return false;
-  bool is_by_number = match.schema().name == "aten.div.Scalar_mode";
-  ARGOSY_TRY(ValueId result, match.emit(is_by_number ? aten::kDivScalar : aten::kDivTensor,
-                                        {{"self", match.tensor("self")}, {"other", match["other"]}}, match.result()));
-  return match.replace(result);
+bool normalise_division(AtenBuilder& f) {
+  if (f.has("rounding_mode")) return false;
+  bool is_by_number = f.op() == "aten.div.Scalar_mode";
+  return f.become(is_by_number ? aten::kDivScalar : aten::kDivTensor,
+                  {{"self", f["self"]}, {"other", f.argument("other")}});
 }
 
 /// Truth of numbers: bit by bit, of bools.
-Result<bool> normalise_logic(RuleContext& context, const RewriteRule& rule) {
-  Match match(context);
-  ARGOSY_TRY(ValueId self, emit_cast(match.emit, match.tensor("self"), DType::kBool));
-  std::vector<Emitter::Named> arguments = {{"self", self}};
-  if (match.has("other")) {
-    ARGOSY_TRY(ValueId other, emit_cast(match.emit, match.tensor("other"), DType::kBool));
-    arguments.emplace_back("other", other);
-  }
-  auto schema = *static_cast<const std::string_view*>(rule.user_data);
-  ARGOSY_TRY(ValueId result, match.emit(schema, std::move(arguments), match.result()));
-  return match.replace(result);
+bool normalise_logic(AtenBuilder& f) {
+  std::vector<AtenBuilder::Named> arguments = {{"self", f.cast(f["self"], DType::kBool)}};
+  if (f.knows("other")) arguments.emplace_back("other", f.cast(f["other"], DType::kBool));
+  return f.become(f.data<std::string_view>(), std::move(arguments));
 }
 
 /// self + value * tensor1 * tensor2, and the same with a quotient.
-Result<bool> decompose_addc(RuleContext& context, const RewriteRule& rule) {
-  Match match(context);
-  const TensorType result = match.result();
-  ValueId left = match.tensor("tensor1");
-  if (match["value"] != Argument(int64_t{1}) && match["value"] != Argument(1.0)) {
-    TensorType type{result.dtype, match.emit.type(left).shape, {}};
-    ARGOSY_TRY(left, match.emit(aten::kMulScalar, {{"self", left}, {"other", match["value"]}}, type));
+bool decompose_addc(AtenBuilder& f) {
+  ValueId left = f["tensor1"], right = f["tensor2"];
+  const DType dtype = f.result().dtype;
+  if (f.number("value") != 1) {
+    left = f.node(aten::kMulScalar, {{"self", left}, {"other", f.argument("value")}}, dtype, f.shape(left));
   }
-  // The shape of the product may be smaller than that of the result; it is only known where one operand has it all.
-  ValueId right = match.tensor("tensor2");
-  const TensorType& left_type = match.emit.type(left);
-  const TensorType& right_type = match.emit.type(right);
-  TensorType inner{result.dtype, {}, {}};
-  if (left_type.shape == right_type.shape || right_type.shape.empty()) {
-    inner.shape = left_type.shape;
-  } else if (left_type.shape.empty() || right_type.shape == result.shape) {
-    inner.shape = right_type.shape;
-  } else if (left_type.shape == result.shape) {
-    inner.shape = left_type.shape;
-  } else {
-    return false;
-  }
-  auto schema = *static_cast<const std::string_view*>(rule.user_data);
-  ARGOSY_TRY(ValueId product, match.emit(schema, {{"self", left}, {"other", right}}, inner));
-  ARGOSY_TRY(ValueId sum, match.emit(aten::kAddTensor, {{"self", match.tensor("self")}, {"other", product}}, result));
-  return match.replace(sum);
+  ValueId product = f.binary(f.data<std::string_view>(), left, right, dtype);
+  return f.become(aten::kAddTensor, {{"self", f["self"]}, {"other", product}});
 }
 
 constexpr RewriteRule kRules[] = {
-    {.op = "aten.square.default", .name = "decompose-square", .apply = decompose_square},
-    {.op = "aten.rsub.Tensor", .name = "normalise-rsub", .apply = normalise_rsub},
-    {.op = "aten.clamp_min.default", .name = "normalise-clamp", .apply = normalise_clamp_min},
-    {.op = "aten.clamp_min.Tensor", .name = "normalise-clamp", .apply = normalise_clamp_min},
-    {.op = "aten.clamp_max.default", .name = "normalise-clamp", .apply = normalise_clamp_max},
-    {.op = "aten.clamp_max.Tensor", .name = "normalise-clamp", .apply = normalise_clamp_max},
-    {.op = "aten.hardtanh.default", .name = "normalise-clamp", .apply = normalise_hardtanh},
-    {.op = "aten.relu6.default", .name = "normalise-clamp", .apply = normalise_hardtanh},
-    {.op = "aten.floor_divide.default", .name = "normalise-division", .apply = normalise_floor_divide},
-    {.op = "aten.floor_divide.Scalar", .name = "normalise-division", .apply = normalise_floor_divide},
-    {.op = "aten.div.Tensor_mode", .name = "normalise-division", .apply = normalise_division},
-    {.op = "aten.div.Scalar_mode", .name = "normalise-division", .apply = normalise_division},
+    {.op = "aten.square.default", .name = "decompose-square", .apply = write<decompose_square>},
+    {.op = "aten.rsub.Tensor", .name = "normalise-rsub", .apply = write<normalise_rsub>},
+    {.op = "aten.clamp_min.default", .name = "normalise-clamp", .apply = write<normalise_clamp_min>},
+    {.op = "aten.clamp_min.Tensor", .name = "normalise-clamp", .apply = write<normalise_clamp_min>},
+    {.op = "aten.clamp_max.default", .name = "normalise-clamp", .apply = write<normalise_clamp_max>},
+    {.op = "aten.clamp_max.Tensor", .name = "normalise-clamp", .apply = write<normalise_clamp_max>},
+    {.op = "aten.hardtanh.default", .name = "normalise-clamp", .apply = write<normalise_hardtanh>},
+    {.op = "aten.relu6.default", .name = "normalise-clamp", .apply = write<normalise_hardtanh>},
+    {.op = "aten.floor_divide.default", .name = "normalise-division", .apply = write<normalise_floor_divide>},
+    {.op = "aten.floor_divide.Scalar", .name = "normalise-division", .apply = write<normalise_floor_divide>},
+    {.op = "aten.div.Tensor_mode", .name = "normalise-division", .apply = write<normalise_division>},
+    {.op = "aten.div.Scalar_mode", .name = "normalise-division", .apply = write<normalise_division>},
     {.op = "aten.logical_and.default",
      .name = "normalise-logic",
-     .apply = normalise_logic,
+     .apply = write<normalise_logic>,
      .user_data = &aten::kBitwiseAnd},
     {.op = "aten.logical_or.default",
      .name = "normalise-logic",
-     .apply = normalise_logic,
+     .apply = write<normalise_logic>,
      .user_data = &aten::kBitwiseOr},
     {.op = "aten.logical_xor.default",
      .name = "normalise-logic",
-     .apply = normalise_logic,
+     .apply = write<normalise_logic>,
      .user_data = &aten::kBitwiseXor},
     {.op = "aten.logical_not.default",
      .name = "normalise-logic",
-     .apply = normalise_logic,
+     .apply = write<normalise_logic>,
      .user_data = &aten::kBitwiseNot},
-    {.op = "aten.addcmul.default", .name = "decompose-addc", .apply = decompose_addc, .user_data = &aten::kMulTensor},
-    {.op = "aten.addcdiv.default", .name = "decompose-addc", .apply = decompose_addc, .user_data = &aten::kDivTensor},
+    {.op = "aten.addcmul.default",
+     .name = "decompose-addc",
+     .apply = write<decompose_addc>,
+     .user_data = &aten::kMulTensor},
+    {.op = "aten.addcdiv.default",
+     .name = "decompose-addc",
+     .apply = write<decompose_addc>,
+     .user_data = &aten::kDivTensor},
 };
 
 }  // namespace
 
-Result<bool> rename_op(RuleContext& context, const RewriteRule& rule) {
-  Match match(context);
-  const auto& synonym = *static_cast<const Synonym*>(rule.user_data);
-  ARGOSY_TRY(ValueId result, match.emit.positional(synonym.schema, match.arguments(), match.result_type()));
-  return match.replace(result);
+bool rename_op(AtenBuilder& f) {
+  return f.replace(f.positional(f.data<Synonym>().schema, f.arguments(), f.result_type()));
 }
 
 std::span<const RewriteRule> elementwise_rules() { return kRules; }

@@ -3,7 +3,7 @@
 #include <array>
 #include <span>
 
-#include "passes/rewrite_rules.h"
+#include "passes/aten_builder.h"
 
 namespace argosy {
 
@@ -13,14 +13,14 @@ struct Synonym {
   std::string_view schema;  // text of the one it becomes
 };
 
-Result<bool> rename_op(RuleContext& context, const RewriteRule& rule);
+bool rename_op(AtenBuilder& f);
 
 /// Rules of a table of synonyms, which must outlive them.
 template <size_t count>
 constexpr std::array<RewriteRule, count> synonym_rules(const Synonym (&table)[count]) {
   std::array<RewriteRule, count> rules{};
   for (size_t i = 0; i < count; ++i) {
-    rules[i] = {.op = table[i].op, .name = "synonym", .apply = rename_op, .user_data = &table[i]};
+    rules[i] = {.op = table[i].op, .name = "synonym", .apply = write<rename_op>, .user_data = &table[i]};
   }
   return rules;
 }

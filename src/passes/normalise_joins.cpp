@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
-#include "passes/match.h"
 #include "passes/normalise_families.h"
 
 namespace argosy {
@@ -10,242 +10,173 @@ namespace {
 // ---- joining ----
 
 /// cat of dims counted from the front. torch lets empty tensors of one dim pass with tensors of any; they go.
-Result<bool> normalise_cat(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  const TensorType result = match.result();
-  ValueList given = std::get<ValueList>(match["tensors"].variant()), tensors;
-  for (ValueId tensor : given) {
-    const TensorType& type = match.emit.type(tensor);
-    bool is_legacy_empty = type.shape.size() == 1 && type.shape[0].as_integer() == 0 && result.shape.size() > 1;
+bool normalise_cat(AtenBuilder& f) {
+  const TensorType result = f.result();
+  ValueList tensors;
+  for (ValueId tensor : f.tensors("tensors")) {
+    const Sizes& shape = f.shape(tensor);
+    bool is_legacy_empty = shape.size() == 1 && shape[0].as_integer() == 0 && result.shape.size() > 1;
     if (!is_legacy_empty) tensors.push_back(tensor);
   }
-  std::optional<size_t> dim = match.dim("dim", result.shape.size());
+  std::optional<size_t> dim = f.dim("dim", result.shape.size());
   if (!dim || tensors.empty()) return false;
-  if (tensors.size() == 1 && match.emit.type(tensors[0]).dtype == result.dtype) return match.replace(tensors[0]);
+  if (tensors.size() == 1 && f.dtype(tensors[0]) == result.dtype) return f.replace(tensors[0]);
   auto axis = static_cast<int64_t>(*dim);
-  if (match.schema().name == "aten.cat.default" && match.integer("dim") == axis && tensors == given) return false;
-  ARGOSY_TRY(ValueId joined, match.emit(aten::kCat, {{"tensors", std::move(tensors)}, {"dim", axis}}, result));
-  return match.replace(joined);
+  if (f.op() == "aten.cat.default" && f.integer("dim") == axis && tensors == f.tensors("tensors")) return false;
+  return f.become(aten::kCat, {{"tensors", std::move(tensors)}, {"dim", axis}});
 }
 
-Result<bool> decompose_stack(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  const TensorType result = match.result();
-  std::optional<size_t> dim = match.dim("dim", result.shape.size());
+bool decompose_stack(AtenBuilder& f) {
+  std::optional<size_t> dim = f.dim("dim", f.result().shape.size());
   if (!dim) return false;
   auto axis = static_cast<int64_t>(*dim);
-  ValueList tensors;
-  for (ValueId tensor : std::get<ValueList>(match["tensors"].variant())) {
-    TensorType type = result;
-    type.shape[*dim] = match.emit.number(1);
-    type.dtype = match.emit.type(tensor).dtype;
-    ARGOSY_TRY(ValueId one, match.emit(aten::kUnsqueeze, {{"self", tensor}, {"dim", axis}}, type));
-    tensors.push_back(one);
-  }
-  ARGOSY_TRY(ValueId joined, match.emit(aten::kCat, {{"tensors", std::move(tensors)}, {"dim", axis}}, result));
-  return match.replace(joined);
+  ValueList tensors = f.tensors("tensors");
+  for (ValueId& tensor : tensors) tensor = f.unsqueeze(tensor, axis);
+  return f.become(aten::kCat, {{"tensors", std::move(tensors)}, {"dim", axis}});
 }
 
 // ---- taking apart ----
 
-Result<bool> decompose_unbind(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ValueId self = match.tensor("self");
-  std::optional<size_t> dim = match.dim("dim", match.emit.type(self).shape.size());
+bool decompose_unbind(AtenBuilder& f) {
+  ValueId self = f["self"];
+  std::optional<size_t> dim = f.dim("dim", f.rank(self));
   if (!dim) return false;
   std::vector<ValueId> parts;
-  for (size_t i = 0; i < match.output_count(); ++i) {
-    ARGOSY_TRY(ValueId part,
-               match.emit(aten::kSelect,
-                          {{"self", self}, {"dim", static_cast<int64_t>(*dim)}, {"index", static_cast<int64_t>(i)}},
-                          match.result(i)));
-    parts.push_back(part);
+  for (size_t i = 0; i < f.output_count(); ++i) {
+    parts.push_back(f.select(self, static_cast<int64_t>(*dim), static_cast<int64_t>(i)));
   }
-  return match.replace(parts);
+  return f.replace(parts);
 }
 
 /// The parts one by one, where their borders are known but the sizes of all parts are not.
-Result<bool> decompose_to_slices(Match& match, size_t dim) {
-  ValueId self = match.tensor("self");
+bool decompose_to_slices(AtenBuilder& f, size_t dim) {
   std::vector<ValueId> parts;
   int64_t start = 0;
-  for (size_t i = 0; i < match.output_count(); ++i) {
-    bool is_last = i + 1 == match.output_count();
-    std::optional<int64_t> size = match.result(i).shape[dim].as_integer();
-    if (!size && !is_last) return false;
-    Argument end = is_last ? Argument(None{}) : Argument(start + *size);
-    ARGOSY_TRY(
-        ValueId part,
-        match.emit(aten::kSlice,
-                   {{"self", self}, {"dim", static_cast<int64_t>(dim)}, {"start", start}, {"end", std::move(end)}},
-                   match.result(i)));
-    parts.push_back(part);
-    start += size.value_or(0);
+  for (size_t i = 0; i < f.output_count(); ++i) {
+    bool is_last = i + 1 == f.output_count();
+    SymExpr size = f.result(i).shape[dim];
+    std::optional<int64_t> known = size.as_integer();
+    if (!known && !is_last) return false;
+    Argument end = is_last ? Argument(None{}) : Argument(start + *known);
+    parts.push_back(f.slice_between(f["self"], static_cast<int64_t>(dim), start, std::move(end), size));
+    start += known.value_or(0);
   }
-  return match.replace(parts);
+  return f.replace(parts);
 }
 
 /// chunk, split and their kin: split_with_sizes by what the parts are. The last sizes may not be known: slices.
-Result<bool> normalise_split(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ValueId self = match.tensor("self");
-  std::optional<size_t> dim = match.dim("dim", match.emit.type(self).shape.size());
-  if (!dim || match.output_count() == 0) return false;
-  if (match.output_count() == 1 && match.result().shape == match.emit.type(self).shape) return match.replace(self);
-  bool is_by_sizes = match.schema().name == "aten.split_with_sizes.default";
+bool normalise_split(AtenBuilder& f) {
+  ValueId self = f["self"];
+  std::optional<size_t> dim = f.dim("dim", f.rank(self));
+  if (!dim || f.output_count() == 0) return false;
+  if (f.output_count() == 1 && f.result().shape == f.shape(self)) return f.replace(self);
+  bool is_by_sizes = f.op() == "aten.split_with_sizes.default";
   IntList sizes;
-  std::vector<TensorType> types;
-  for (size_t i = 0; i < match.output_count(); ++i) {
-    types.push_back(match.result(i));
-    if (types.back().shape.size() != match.emit.type(self).shape.size()) return false;
-    if (auto size = types.back().shape[*dim].as_integer()) sizes.emplace_back(*size);
+  for (size_t i = 0; i < f.output_count(); ++i) {
+    const Sizes shape = f.result(i).shape;
+    if (shape.size() != f.rank(self)) return false;
+    if (auto size = shape[*dim].as_integer()) sizes.emplace_back(*size);
   }
-  if (sizes.size() != types.size()) {
+  if (sizes.size() != f.output_count()) {
     // Sizes that are values, in the order of the parts, are as good as numbers.
-    const IntList* given = match.has("split_size") ? match["split_size"].get_if<IntList>() : nullptr;
-    if (given == nullptr || is_by_sizes) return is_by_sizes ? Result<bool>(false) : decompose_to_slices(match, *dim);
+    const IntList* given = f.knows("split_size") ? f.argument("split_size").get_if<IntList>() : nullptr;
+    if (given == nullptr || is_by_sizes) return !is_by_sizes && decompose_to_slices(f, *dim);
     sizes = *given;
   }
   auto axis = static_cast<int64_t>(*dim);
-  if (is_by_sizes && match.integer("dim") == axis && match["split_sizes"] == Argument(sizes)) return false;
-  ARGOSY_TRY(std::vector<ValueId> parts,
-             match.emit.several(aten::kSplitWithSizes,
-                                {{"self", self}, {"split_sizes", std::move(sizes)}, {"dim", axis}}, types));
-  return match.replace(parts);
+  if (is_by_sizes && f.integer("dim") == axis && f.argument("split_sizes") == Argument(sizes)) return false;
+  return f.become(aten::kSplitWithSizes, {{"self", self}, {"split_sizes", std::move(sizes)}, {"dim", axis}});
 }
 
-Result<bool> decompose_narrow(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  std::optional<int64_t> start = match.integer("start"), length = match.integer("length");
-  std::optional<size_t> dim = match.dim("dim", match.result().shape.size());
+bool decompose_narrow(AtenBuilder& f) {
+  std::optional<int64_t> start = f.integer("start"), length = f.integer("length");
+  std::optional<size_t> dim = f.dim("dim", f.result().shape.size());
   if (!start || !dim || (!length && *start != 0)) return false;
-  Argument end = length ? Argument(*start + *length) : match["length"];
+  Argument end = length ? Argument(*start + *length) : f.argument("length");
   if (length && *start < 0 && *start + *length == 0) end = None{};
-  ARGOSY_TRY(ValueId part, match.emit(aten::kSlice,
-                                      {{"self", match.tensor("self")},
-                                       {"dim", static_cast<int64_t>(*dim)},
-                                       {"start", *start},
-                                       {"end", std::move(end)}},
-                                      match.result()));
-  return match.replace(part);
+  return f.replace(
+      f.slice_between(f["self"], static_cast<int64_t>(*dim), *start, std::move(end), f.result().shape[*dim]));
 }
 
 // ---- repeating ----
 
 /// repeat of ones does nothing but add dims of size 1 in front.
-Result<bool> normalise_repeat(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ValueId self = match.tensor("self");
-  const std::vector<SymExpr> shape = match.emit.type(self).shape;
-  bool is_tile = match.has("dims");
-  IntList repeats = std::get<IntList>(match[is_tile ? "dims" : "repeats"].variant());
-  if (repeats.size() < shape.size()) repeats.insert(repeats.begin(), shape.size() - repeats.size(), int64_t{1});
+bool normalise_repeat(AtenBuilder& f) {
+  ValueId self = f["self"];
+  bool is_tile = f.knows("dims");
+  IntList repeats = std::get<IntList>(f.argument(is_tile ? "dims" : "repeats").variant());
+  const size_t rank = f.rank(self);
+  if (repeats.size() < rank) repeats.insert(repeats.begin(), rank - repeats.size(), int64_t{1});
   bool does_nothing = std::ranges::all_of(repeats, [](const IntItem& item) { return item == IntItem(int64_t{1}); });
-  if (does_nothing && repeats.size() == shape.size()) return match.replace(self);
   if (does_nothing) {
-    IntList sizes(repeats.size() - shape.size(), int64_t{1});
-    ARGOSY_TRY(IntList own, sizes_of(match.emit, self));
-    sizes.insert(sizes.end(), own.begin(), own.end());
-    ARGOSY_TRY(ValueId result, match.emit(aten::kReshape, {{"self", self}, {"shape", sizes}}, match.result()));
-    return match.replace(result);
+    Sizes shape(repeats.size() - rank, f.one());
+    shape.insert(shape.end(), f.shape(self).begin(), f.shape(self).end());
+    return f.replace(f.reshape(self, std::move(shape)));
   }
-  if (!is_tile) return false;
-  ARGOSY_TRY(ValueId result,
-             match.emit(aten::kRepeat, {{"self", self}, {"repeats", std::move(repeats)}}, match.result()));
-  return match.replace(result);
+  return is_tile && f.become(aten::kRepeat, {{"self", self}, {"repeats", std::move(repeats)}});
 }
 
 /// Each element `repeats` times in a row: a new dim of that size behind the one that is repeated, then merged.
-Result<bool> decompose_repeat_interleave(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  ValueId self = match.tensor("self");
-  TensorType type = match.emit.type(self);
-  type.strides.clear();
-  std::optional<size_t> dim;
-  if (match["dim"].is<None>()) {
-    SymExpr count = match.emit.number(1);
-    for (SymExpr size : type.shape) count = match.emit.symbols().mul(count, size);
-    type.shape = {count};
-    ARGOSY_TRY(self, match.emit(aten::kReshape, {{"self", self}, {"shape", IntList{int64_t{-1}}}}, type));
-    dim = 0;
-  } else {
-    dim = match.dim("dim", type.shape.size());
-  }
-  if (!dim || match["repeats"].is<None>() || match.result().shape.size() != type.shape.size()) return false;
-  const int64_t* number = match["repeats"].get_if<int64_t>();
-  if (number != nullptr && *number == 1) return match.replace(self);
-  IntItem repeats = number != nullptr ? IntItem(*number) : IntItem(std::get<ValueId>(match["repeats"].variant()));
-  SymExpr count = number != nullptr ? match.emit.number(*number)
-                                    : match.emit.graph()[std::get<ValueId>(repeats)].number()->expression;
+bool decompose_repeat_interleave(AtenBuilder& f) {
+  ValueId self = f["self"];
+  std::optional<size_t> dim = f.has("dim") ? f.dim("dim", f.rank(self)) : 0;
+  if (!dim || !f.has("repeats")) return false;
+  if (!f.has("dim")) self = f.reshape(self, {f.symbols().mul(f.shape(self))});
+  if (f.result().shape.size() != f.rank(self)) return false;
+  std::optional<int64_t> number = f.integer("repeats");
+  if (number == 1) return f.replace(self);
+  SymExpr count = number ? f.integer(*number) : f.graph()[f["repeats"]].number()->expression;
   if (!count.is_valid()) return false;
-  ARGOSY_TRY(IntList sizes, sizes_of(match.emit, self));
+  if (!number) f.know_size(count, f["repeats"]);
   auto inner = static_cast<int64_t>(*dim) + 1;
-  type.shape.insert(type.shape.begin() + inner, match.emit.number(1));
-  ARGOSY_TRY(ValueId wide, match.emit(aten::kUnsqueeze, {{"self", self}, {"dim", inner}}, type));
-  type.shape[*dim + 1] = count;
-  IntList wide_sizes = sizes;
-  wide_sizes.insert(wide_sizes.begin() + inner, repeats);
-  ARGOSY_TRY(wide, match.emit(aten::kExpand, {{"self", wide}, {"size", std::move(wide_sizes)}}, type));
-  std::optional<int64_t> merged = match.result().shape[*dim].as_integer();
-  sizes[*dim] = merged ? *merged : int64_t{-1};
-  ARGOSY_TRY(ValueId result, match.emit(aten::kReshape, {{"self", wide}, {"shape", std::move(sizes)}}, match.result()));
-  return match.replace(result);
+  ValueId wide = f.unsqueeze(self, inner);
+  Sizes shape = f.shape(wide);
+  shape[*dim + 1] = count;
+  return f.replace(f.reshape(f.expand(wide, shape, {self}), f.result().shape, {self}));
 }
 
 /// Coordinates of a grid: each tensor along a dim of its own, the same along the others.
-Result<bool> decompose_meshgrid(RuleContext& context, const RewriteRule&) {
-  Match match(context);
-  const ValueList tensors = std::get<ValueList>(match["tensors"].variant());
-  const auto* indexing = match.has("indexing") ? match["indexing"].get_if<std::string>() : nullptr;
+bool decompose_meshgrid(AtenBuilder& f) {
+  const ValueList tensors = f.tensors("tensors");
+  const auto* indexing = f.knows("indexing") ? f.argument("indexing").get_if<std::string>() : nullptr;
   bool is_xy = indexing != nullptr && *indexing == "xy" && tensors.size() >= 2;
-  if (match.output_count() != tensors.size()) return false;
+  if (f.output_count() != tensors.size()) return false;
   auto axis_of = [&](size_t i) { return is_xy && i < 2 ? 1 - i : i; };
-  IntList sizes(tensors.size());
+  Sizes shape(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (match.emit.type(tensors[i]).shape.empty()) {
-      sizes[axis_of(i)] = int64_t{1};
-    } else {
-      ARGOSY_TRY(sizes[axis_of(i)], match.emit.size(tensors[i], 0));
-    }
+    shape[axis_of(i)] = f.rank(tensors[i]) == 0 ? f.one() : f.size(tensors[i], 0);
   }
   std::vector<ValueId> grids;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const TensorType result = match.result(i);
-    if (result.shape.size() != tensors.size()) return false;
-    TensorType line{result.dtype, std::vector<SymExpr>(tensors.size(), match.emit.number(1)), {}};
-    line.shape[axis_of(i)] = result.shape[axis_of(i)];
-    IntList line_sizes(tensors.size(), int64_t{1});
-    line_sizes[axis_of(i)] = sizes[axis_of(i)];
-    ARGOSY_TRY(ValueId grid,
-               match.emit(aten::kReshape, {{"self", tensors[i]}, {"shape", std::move(line_sizes)}}, line));
-    ARGOSY_TRY(grid, match.emit(aten::kExpand, {{"self", grid}, {"size", sizes}}, result));
-    grids.push_back(grid);
+    Sizes line(tensors.size(), f.one());
+    line[axis_of(i)] = shape[axis_of(i)];
+    grids.push_back(f.expand(f.reshape(tensors[i], std::move(line)), shape, tensors));
   }
-  return match.replace(grids);
+  return f.replace(grids);
 }
 
 constexpr RewriteRule kRules[] = {
-    {.op = "aten.cat.default", .name = "normalise-cat", .apply = normalise_cat},
-    {.op = "aten.concat.default", .name = "normalise-cat", .apply = normalise_cat},
-    {.op = "aten.concatenate.default", .name = "normalise-cat", .apply = normalise_cat},
-    {.op = "aten.stack.default", .name = "decompose-stack", .apply = decompose_stack},
-    {.op = "aten.unbind.int", .name = "decompose-unbind", .apply = decompose_unbind},
-    {.op = "aten.chunk.default", .name = "normalise-split", .apply = normalise_split},
-    {.op = "aten.split.Tensor", .name = "normalise-split", .apply = normalise_split},
-    {.op = "aten.split.sizes", .name = "normalise-split", .apply = normalise_split},
-    {.op = "aten.split_with_sizes.default", .name = "normalise-split", .apply = normalise_split},
-    {.op = "aten.tensor_split.indices", .name = "normalise-split", .apply = normalise_split},
-    {.op = "aten.tensor_split.sections", .name = "normalise-split", .apply = normalise_split},
-    {.op = "aten.unsafe_chunk.default", .name = "normalise-split", .apply = normalise_split},
-    {.op = "aten.unsafe_split.Tensor", .name = "normalise-split", .apply = normalise_split},
-    {.op = "aten.narrow.default", .name = "decompose-narrow", .apply = decompose_narrow},
-    {.op = "aten.repeat.default", .name = "normalise-repeat", .apply = normalise_repeat},
-    {.op = "aten.tile.default", .name = "normalise-repeat", .apply = normalise_repeat},
+    {.op = "aten.cat.default", .name = "normalise-cat", .apply = write<normalise_cat>},
+    {.op = "aten.concat.default", .name = "normalise-cat", .apply = write<normalise_cat>},
+    {.op = "aten.concatenate.default", .name = "normalise-cat", .apply = write<normalise_cat>},
+    {.op = "aten.stack.default", .name = "decompose-stack", .apply = write<decompose_stack>},
+    {.op = "aten.unbind.int", .name = "decompose-unbind", .apply = write<decompose_unbind>},
+    {.op = "aten.chunk.default", .name = "normalise-split", .apply = write<normalise_split>},
+    {.op = "aten.split.Tensor", .name = "normalise-split", .apply = write<normalise_split>},
+    {.op = "aten.split.sizes", .name = "normalise-split", .apply = write<normalise_split>},
+    {.op = "aten.split_with_sizes.default", .name = "normalise-split", .apply = write<normalise_split>},
+    {.op = "aten.tensor_split.indices", .name = "normalise-split", .apply = write<normalise_split>},
+    {.op = "aten.tensor_split.sections", .name = "normalise-split", .apply = write<normalise_split>},
+    {.op = "aten.unsafe_chunk.default", .name = "normalise-split", .apply = write<normalise_split>},
+    {.op = "aten.unsafe_split.Tensor", .name = "normalise-split", .apply = write<normalise_split>},
+    {.op = "aten.narrow.default", .name = "decompose-narrow", .apply = write<decompose_narrow>},
+    {.op = "aten.repeat.default", .name = "normalise-repeat", .apply = write<normalise_repeat>},
+    {.op = "aten.tile.default", .name = "normalise-repeat", .apply = write<normalise_repeat>},
     {.op = "aten.repeat_interleave.self_int",
      .name = "decompose-repeat-interleave",
-     .apply = decompose_repeat_interleave},
-    {.op = "aten.meshgrid.default", .name = "decompose-meshgrid", .apply = decompose_meshgrid},
-    {.op = "aten.meshgrid.indexing", .name = "decompose-meshgrid", .apply = decompose_meshgrid},
+     .apply = write<decompose_repeat_interleave>},
+    {.op = "aten.meshgrid.default", .name = "decompose-meshgrid", .apply = write<decompose_meshgrid>},
+    {.op = "aten.meshgrid.indexing", .name = "decompose-meshgrid", .apply = write<decompose_meshgrid>},
 };
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "passes/aten_schemas.h"
-#include "passes/match.h"
 
 namespace argosy {
 namespace {
@@ -21,132 +20,112 @@ constexpr std::string_view kViewAsReal = "aten::view_as_real(Tensor(a) self) -> 
 constexpr std::string_view kViewAsComplex = "aten::view_as_complex(Tensor(a) self) -> Tensor(a)";
 
 /// The parent's type; strides are those of a new tensor.
-TensorType result_type(Emitter& emit, const ViewWrite& write) {
-  TensorType type = emit.type(write.parent);
-  type.strides.clear();
-  return type;
+TensorType result_type(const AtenBuilder& f, const ViewWrite& write) {
+  return {f.dtype(write.parent), f.shape(write.parent), {}};
 }
 
 const Argument& named(const ViewWrite& write, std::string_view name) {
   return write.arguments[write.schema.find_argument(name).value()];
 }
 
-Result<ValueId> from_select(Emitter& emit, const ViewWrite& write) {
-  return emit(
-      kSelectScatter,
-      {{"self", write.parent}, {"src", write.written}, {"dim", named(write, "dim")}, {"index", named(write, "index")}},
-      result_type(emit, write));
+/// An op that writes a part of a tensor; `place` says which part.
+ValueId scatter(AtenBuilder& f, const ViewWrite& write, std::string_view schema,
+                std::vector<AtenBuilder::Named> place) {
+  place.emplace_back("self", write.parent);
+  place.emplace_back("src", write.written);
+  return f.value(schema, std::move(place), result_type(f, write));
 }
 
-Result<ValueId> from_slice(Emitter& emit, const ViewWrite& write) {
-  return emit(kSliceScatter,
-              {{"self", write.parent},
-               {"src", write.written},
-               {"dim", named(write, "dim")},
-               {"start", named(write, "start")},
-               {"end", named(write, "end")},
-               {"step", named(write, "step")}},
-              result_type(emit, write));
+/// The same with arguments of the view.
+ValueId scatter_like(AtenBuilder& f, const ViewWrite& write, std::string_view schema,
+                     std::initializer_list<std::string_view> names) {
+  std::vector<AtenBuilder::Named> place;
+  for (std::string_view name : names) place.emplace_back(name, named(write, name));
+  return scatter(f, write, schema, std::move(place));
 }
 
-Result<ValueId> from_diagonal(Emitter& emit, const ViewWrite& write) {
-  return emit(kDiagonalScatter,
-              {{"self", write.parent},
-               {"src", write.written},
-               {"offset", named(write, "offset")},
-               {"dim1", named(write, "dim1")},
-               {"dim2", named(write, "dim2")}},
-              result_type(emit, write));
+ValueId from_select(AtenBuilder& f, const ViewWrite& write) {
+  return scatter_like(f, write, kSelectScatter, {"dim", "index"});
 }
 
-Result<ValueId> from_unbind(Emitter& emit, const ViewWrite& write) {
-  return emit(kSelectScatter,
-              {{"self", write.parent},
-               {"src", write.written},
-               {"dim", named(write, "dim")},
-               {"index", static_cast<int64_t>(write.output)}},
-              result_type(emit, write));
+ValueId from_slice(AtenBuilder& f, const ViewWrite& write) {
+  return scatter_like(f, write, kSliceScatter, {"dim", "start", "end", "step"});
 }
 
-Result<ValueId> from_narrow(Emitter& emit, const ViewWrite& write) {
+ValueId from_diagonal(AtenBuilder& f, const ViewWrite& write) {
+  return scatter_like(f, write, kDiagonalScatter, {"offset", "dim1", "dim2"});
+}
+
+ValueId from_unbind(AtenBuilder& f, const ViewWrite& write) {
+  return scatter(f, write, kSelectScatter,
+                 {{"dim", named(write, "dim")}, {"index", static_cast<int64_t>(write.output)}});
+}
+
+ValueId from_narrow(AtenBuilder& f, const ViewWrite& write) {
   const int64_t* start = named(write, "start").get_if<int64_t>();
   const int64_t* length = named(write, "length").get_if<int64_t>();
-  if (start == nullptr || length == nullptr) {
-    return fail(ErrorCode::kUnsupportedFeature, "a write to a part whose place is computed");
-  }
+  if (start == nullptr || length == nullptr) f.refuse("a write to a part whose place is computed");
   Argument end = *start < 0 && *start + *length == 0 ? Argument(None{}) : Argument(*start + *length);
-  return emit(kSliceScatter,
-              {{"self", write.parent},
-               {"src", write.written},
-               {"dim", named(write, "dim")},
-               {"start", *start},
-               {"end", std::move(end)}},
-              result_type(emit, write));
+  return scatter(f, write, kSliceScatter, {{"dim", named(write, "dim")}, {"start", *start}, {"end", std::move(end)}});
 }
 
 /// One of the parts that a tensor was split into: where it begins is the sum of those before it.
-Result<ValueId> from_split(Emitter& emit, const ViewWrite& write) {
+ValueId from_split(AtenBuilder& f, const ViewWrite& write) {
   const int64_t* dim = named(write, "dim").get_if<int64_t>();
-  const size_t rank = emit.type(write.parent).shape.size();
+  size_t rank = f.rank(write.parent);
   std::optional<size_t> axis = dim == nullptr ? std::nullopt : wrap_dim(*dim, rank);
-  if (!axis) return fail(ErrorCode::kUnsupportedFeature, "a write to a part along a dim that is not known");
+  if (!axis) f.refuse("a write to a part along a dim that is not known");
   int64_t start = 0, end = 0;
   for (size_t i = 0; i <= write.output; ++i) {
-    if (write.outputs[i].shape.size() != rank) {
-      return fail(ErrorCode::kInvalidInput, "a part has other dims than the whole");
-    }
+    if (write.outputs[i].shape.size() != rank) f.refuse("a part has other dims than the whole");
     auto size = write.outputs[i].shape[*axis].as_integer();
-    if (!size) return fail(ErrorCode::kUnsupportedFeature, "a write to a part whose place is not known");
+    if (!size) f.refuse("a write to a part whose place is not known");
     start = end;
     end += *size;
   }
-  return emit(kSliceScatter,
-              {{"self", write.parent}, {"src", write.written}, {"dim", *dim}, {"start", start}, {"end", end}},
-              result_type(emit, write));
+  return scatter(f, write, kSliceScatter, {{"dim", *dim}, {"start", start}, {"end", end}});
 }
 
-Result<ValueId> from_reshape(Emitter& emit, const ViewWrite& write) {
-  ARGOSY_TRY(IntList sizes, sizes_of(emit, write.parent));
-  return emit(aten::kReshape, {{"self", write.written}, {"shape", std::move(sizes)}}, result_type(emit, write));
+ValueId from_reshape(AtenBuilder& f, const ViewWrite& write) {
+  return f.value(aten::kReshape, {{"self", write.written}, {"shape", f.items(write.parent)}}, result_type(f, write));
 }
 
 /// Ops that swap two dims, or reverse all: once more gives back what was.
-Result<ValueId> from_swap(Emitter& emit, const ViewWrite& write) {
+ValueId from_swap(AtenBuilder& f, const ViewWrite& write) {
   std::vector<Argument> arguments(write.arguments.begin(), write.arguments.end());
   arguments[0] = write.written;
-  return emit.positional(write.schema.text, std::move(arguments), result_type(emit, write));
+  return f.positional(write.schema.text, std::move(arguments), result_type(f, write));
 }
 
 /// movedim: the two lists of dims change places.
-Result<ValueId> from_move(Emitter& emit, const ViewWrite& write) {
-  return emit.positional(write.schema.text, {Argument(write.written), write.arguments[2], write.arguments[1]},
-                         result_type(emit, write));
+ValueId from_move(AtenBuilder& f, const ViewWrite& write) {
+  return f.positional(write.schema.text, {Argument(write.written), write.arguments[2], write.arguments[1]},
+                      result_type(f, write));
 }
 
-Result<ValueId> from_permute(Emitter& emit, const ViewWrite& write) {
-  const auto& dims = std::get<IntList>(named(write, "dims").variant());
-  IntList inverse(dims.size());
-  for (size_t i = 0; i < dims.size(); ++i) {
-    const int64_t* dim = std::get_if<int64_t>(&dims[i]);
-    if (dim == nullptr) return fail(ErrorCode::kUnsupportedFeature, "an order of dims that is computed");
-    size_t from = static_cast<size_t>(*dim < 0 ? *dim + static_cast<int64_t>(dims.size()) : *dim);
-    if (from >= dims.size()) return fail(ErrorCode::kInvalidInput, format("there is no dim {}", *dim));
-    inverse[from] = static_cast<int64_t>(i);
+ValueId from_permute(AtenBuilder& f, const ViewWrite& write) {
+  std::optional<std::vector<int64_t>> dims = numbers(named(write, "dims"));
+  if (!dims) f.refuse("an order of dims that is computed");
+  IntList inverse(dims->size());
+  for (size_t i = 0; i < dims->size(); ++i) {
+    std::optional<size_t> from = wrap_dim((*dims)[i], dims->size());
+    if (!from) f.refuse(format("there is no dim {}", (*dims)[i]));
+    inverse[*from] = static_cast<int64_t>(i);
   }
-  return emit(aten::kPermute, {{"self", write.written}, {"dims", std::move(inverse)}}, result_type(emit, write));
+  return f.value(aten::kPermute, {{"self", write.written}, {"dims", std::move(inverse)}}, result_type(f, write));
 }
 
-Result<ValueId> from_complex(Emitter& emit, const ViewWrite& write) {
-  return emit(kViewAsReal, {{"self", write.written}}, result_type(emit, write));
+ValueId from_complex(AtenBuilder& f, const ViewWrite& write) {
+  return f.value(kViewAsReal, {{"self", write.written}}, result_type(f, write));
 }
 
-Result<ValueId> from_real(Emitter& emit, const ViewWrite& write) {
-  return emit(kViewAsComplex, {{"self", write.written}}, result_type(emit, write));
+ValueId from_real(AtenBuilder& f, const ViewWrite& write) {
+  return f.value(kViewAsComplex, {{"self", write.written}}, result_type(f, write));
 }
 
 struct Row {
   std::string_view op;  // without namespace; with the overload where only that one is meant
-  Result<ValueId> (*emit)(Emitter&, const ViewWrite&);
+  ValueId (*parent_after)(AtenBuilder&, const ViewWrite&);
 };
 
 // In alphabetical order. What is not here has no inverse (expand, as_strided, unfold, bit casts).
@@ -183,14 +162,14 @@ std::string_view without_namespace(const OpSchema& schema) {
 
 }  // namespace
 
-Result<ValueId> emit_parent(Emitter& emit, const ViewWrite& write) {
+ValueId parent_after(AtenBuilder& f, const ViewWrite& write) {
   std::string_view name = without_namespace(write.schema);
   std::string_view base = name.substr(0, name.find('.'));
   for (const Row& row : kRows) {
-    if (row.op == name || row.op == base) return row.emit(emit, write);
+    if (row.op == name || row.op == base) return row.parent_after(f, write);
   }
-  return fail(ErrorCode::kUnsupportedFeature, format("a write through {}, which has no inverse", write.schema.name),
-              "have the model's code write to a copy (clone) instead");
+  f.refuse(format("a write through {}, which has no inverse", write.schema.name),
+           "have the model's code write to a copy (clone) instead");
 }
 
 bool is_identity(const OpSchema& schema) {

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <functional>
 #include <span>
 
-#include "passes/emitter.h"
+#include "passes/aten_builder.h"
 
 namespace argosy {
 
@@ -17,8 +16,8 @@ struct ViewWrite {
   ValueId parent;                       // what the viewed tensor held before
 };
 
-/// Emits what the viewed tensor holds after the write. Error: the op has no inverse.
-Result<ValueId> emit_parent(Emitter& emit, const ViewWrite& write);
+/// What the viewed tensor holds after the write. Refused: the op has no inverse.
+ValueId parent_after(AtenBuilder& f, const ViewWrite& write);
 
 /// Whether an op that hands out its operand's memory hands out just that operand.
 bool is_identity(const OpSchema& schema);

@@ -7,8 +7,7 @@
 #include "backends/executorch/group_size.h"
 #include "base/text.h"
 #include "ir/rewriter.h"
-#include "passes/emitter.h"
-#include "passes/rewrite_rules.h"
+#include "passes/aten_builder.h"
 #include "tensor/quantize_source.h"
 
 namespace argosy::executorch {
@@ -100,9 +99,9 @@ class Quantizer {
         RuleContext context{program_, component, rewriter, node};
         rewriter.insert_before(node);
         if (op == "aten.linear.default" && linear.encoding != LinearEncoding::kFloat) {
-          ARGOSY_TRY_STATUS(this->linear(context, linear, bound, tally));
+          ARGOSY_TRY_STATUS(or_refused([&] { return this->linear(context, linear, bound, tally); }));
         } else if (op == "aten.embedding.default" && options_.embedding.encoding != EmbeddingEncoding::kFloat) {
-          ARGOSY_TRY_STATUS(embedding(context, bound));
+          ARGOSY_TRY_STATUS(or_refused([&] { return embedding(context, bound); }));
         }
       }
       has_changed_ = has_changed_ || rewriter.has_changed();
@@ -173,9 +172,8 @@ class Quantizer {
   }
 
   Status linear(RuleContext& context, const LinearQuantization& how, std::map<WeightId, ValueId>& bound, Tally& tally) {
-    const Graph& graph = context.rewriter.graph();
-    const Node node = graph[context.node];
-    std::optional<WeightId> weight = weight_of(graph, node.arguments[1]);
+    AtenBuilder f(context);
+    std::optional<WeightId> weight = weight_of(f.graph(), f.argument("weight"));
     if (!weight) return {};
     int64_t width = program_[*weight].shape[1];
     bool has_groups = how.group_size != 0 && how.encoding == LinearEncoding::k8da4w;
@@ -191,25 +189,18 @@ class Quantizer {
     ARGOSY_TRY(Stored data, stored(*weight, name_of(how.encoding), block, form, scale_type));
     note(*weight, "linear", name_of(how.encoding), has_groups ? block : 0);
     ValueId values = bind(context, bound, data.values), scales = bind(context, bound, data.scales);
-    Emitter emit(context);
-    TensorType type = emit.type(node.outputs[0]);
-    type.strides.clear();
-    ARGOSY_TRY(ValueId result, emit(kQuantizedLinear,
-                                    {{"input", node.arguments[0]},
-                                     {"weight", values},
-                                     {"scales", scales},
-                                     {"bias", node.arguments[2]},
-                                     {"encoding", std::string(name_of(how.encoding))},
-                                     {"group_size", has_groups ? block : int64_t{0}}},
-                                    std::move(type)));
-    context.rewriter.replace(context.node, std::vector<ValueId>{result});
+    f.become(kQuantizedLinear, {{"input", f.argument("input")},
+                                {"weight", values},
+                                {"scales", scales},
+                                {"bias", f.argument("bias")},
+                                {"encoding", std::string(name_of(how.encoding))},
+                                {"group_size", has_groups ? block : int64_t{0}}});
     return {};
   }
 
   Status embedding(RuleContext& context, std::map<WeightId, ValueId>& bound) {
-    const Graph& graph = context.rewriter.graph();
-    const Node node = graph[context.node];
-    std::optional<WeightId> weight = weight_of(graph, node.arguments[0]);
+    AtenBuilder f(context);
+    std::optional<WeightId> weight = weight_of(f.graph(), f.argument("weight"));
     if (!weight) return {};
     bool is_byte = options_.embedding.encoding == EmbeddingEncoding::k8w;
     int64_t width = program_[*weight].shape[1];
@@ -224,22 +215,18 @@ class Quantizer {
     ARGOSY_TRY(Stored data, stored(*weight, is_byte ? "embedding8" : "embedding4", block, form, DType::kF32));
     note(*weight, "embedding", is_byte ? "8w" : "4w", options_.embedding.group_size > 0 ? block : 0);
     ValueId values = bind(context, bound, data.values), scales = bind(context, bound, data.scales);
-    Emitter emit(context);
-    TensorType type = emit.type(node.outputs[0]);
-    type.strides.clear();
-    std::vector<Emitter::Named> arguments = {{"weight", values},
-                                             {"weight_scales", scales},
-                                             {"weight_zero_points", None{}},
-                                             {"weight_quant_min", int64_t{is_byte ? -128 : -8}},
-                                             {"weight_quant_max", int64_t{is_byte ? 127 : 7}},
-                                             {"indices", node.arguments[1]}};
+    std::vector<AtenBuilder::Named> arguments = {{"weight", values},
+                                                 {"weight_scales", scales},
+                                                 {"weight_zero_points", None{}},
+                                                 {"weight_quant_min", int64_t{is_byte ? -128 : -8}},
+                                                 {"weight_quant_max", int64_t{is_byte ? 127 : 7}},
+                                                 {"indices", f.argument("indices")}};
     std::string_view schema = is_byte ? kEmbeddingByte : kEmbeddingNibbles;
-    if (type.dtype != DType::kF32) {
+    if (DType dtype = f.result().dtype; dtype != DType::kF32) {
       schema = is_byte ? kEmbeddingByteTyped : kEmbeddingNibblesTyped;
-      arguments.emplace_back("dtype", type.dtype);
+      arguments.emplace_back("dtype", dtype);
     }
-    ARGOSY_TRY(ValueId result, emit(schema, std::move(arguments), std::move(type)));
-    context.rewriter.replace(context.node, std::vector<ValueId>{result});
+    f.become(schema, std::move(arguments));
     return {};
   }
 

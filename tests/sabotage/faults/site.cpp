@@ -58,14 +58,16 @@ void Site::set(std::string_view argument, Argument value) const {
   rewriter().set_argument(id(), *program().schemas[node().op].find_argument(argument), std::move(value));
 }
 
-Result<ValueId> Site::before(std::string_view schema, std::vector<Emitter::Named> arguments, ValueType type) {
+Result<ValueId> Site::before(std::string_view schema, std::vector<AtenBuilder::Named> arguments, ValueType type) {
   rewriter().insert_before(id());
-  return emit_(schema, std::move(arguments), std::move(type));
+  return or_refused(
+      [&]() -> Result<ValueId> { return AtenBuilder(context_).value(schema, std::move(arguments), std::move(type)); });
 }
 
-Result<ValueId> Site::after(std::string_view schema, std::vector<Emitter::Named> arguments, ValueType type) {
+Result<ValueId> Site::after(std::string_view schema, std::vector<AtenBuilder::Named> arguments, ValueType type) {
   rewriter().insert_after(id());
-  return emit_(schema, std::move(arguments), std::move(type));
+  return or_refused(
+      [&]() -> Result<ValueId> { return AtenBuilder(context_).value(schema, std::move(arguments), std::move(type)); });
 }
 
 namespace {

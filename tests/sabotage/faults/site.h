@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ir/rewriter.h"
-#include "passes/emitter.h"
+#include "passes/aten_builder.h"
 
 namespace argosy::sabotage {
 
@@ -15,7 +15,7 @@ namespace argosy::sabotage {
 class Site {
  public:
   Site(Program& program, Component& component, Rewriter& rewriter, NodeId node)
-      : context_{program, component, rewriter, node}, emit_(context_) {}
+      : context_{program, component, rewriter, node} {}
 
   const Graph& graph() const { return context_.rewriter.graph(); }
   const Node& node() const { return graph()[context_.node]; }
@@ -45,12 +45,11 @@ class Site {
 
   void set(std::string_view argument, Argument value) const;
   /// A node before (or after) this one.
-  Result<ValueId> before(std::string_view schema, std::vector<Emitter::Named> arguments, ValueType type);
-  Result<ValueId> after(std::string_view schema, std::vector<Emitter::Named> arguments, ValueType type);
+  Result<ValueId> before(std::string_view schema, std::vector<AtenBuilder::Named> arguments, ValueType type);
+  Result<ValueId> after(std::string_view schema, std::vector<AtenBuilder::Named> arguments, ValueType type);
 
  private:
   RuleContext context_;
-  Emitter emit_;
 };
 
 using Spoil = std::function<Result<bool>(Site&)>;

@@ -10,11 +10,10 @@ namespace argosy::executorch {
 
 /// Puts masks that say nothing but conditions on positions (MaskReader) in a form that is computed from positions
 /// alone, one for all that say the same. Before states are kept.
-Status simplify_masks(DecoderCall& call);
+void simplify_masks(DecoderCall& call);
 
 /// Attention over kept keys and values becomes llama::custom_sdpa where that computes the same: keys, values and
-/// queries of one size, a mask that is the same for all heads. Heads of keys are not repeated for it. Returns how many
-/// there were.
-Result<int> use_custom_attention(DecoderCall& call, const std::map<uint32_t, CachedKeys>& keys);
+/// queries of one size, a mask that is the same for all heads. Heads of keys are not repeated for it.
+void use_custom_attention(DecoderCall& call, const std::map<uint32_t, CachedKeys>& keys);
 
 }  // namespace argosy::executorch

@@ -4,8 +4,7 @@
 
 #include "base/text.h"
 #include "io/json.h"
-#include "passes/aten_schemas.h"
-#include "passes/match.h"
+#include "passes/aten_builder.h"
 
 namespace argosy::executorch {
 namespace {
@@ -15,7 +14,6 @@ constexpr std::string_view kIndexPut =
 // The result is the cache: who reads it comes after what is written. The kernel's own result means nothing.
 constexpr std::string_view kUpdateCache =
     "llama::update_cache(Tensor value, Tensor(a!) cache, SymInt start_pos) -> Tensor(a!)";
-constexpr std::string_view kGreater = "aten::gt.Scalar(Tensor self, Scalar other) -> Tensor";
 constexpr std::string_view kWhere = "aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor";
 
 class StateKeeper {
@@ -29,7 +27,7 @@ class StateKeeper {
     auto output = std::ranges::find(call_.component.outputs, state.output, &OutputSpec::name);
     if (output == call_.component.outputs.end()) return missing(state.output);
     auto output_index = static_cast<size_t>(output - call_.component.outputs.begin());
-    const TensorType type = call_.emit.type(value);
+    const TensorType type{call_.type(value).dtype, call_.type(value).shape, {}};
     std::optional<size_t> growing;
     for (size_t i = 0; i < type.shape.size(); ++i) {
       if (type.shape[i].as_integer()) continue;
@@ -49,14 +47,9 @@ class StateKeeper {
   }
 
   Result<ValueId> keep_row(const std::string& name, ValueId added) {
-    TensorType type{call_.emit.type(added).dtype, {call_.integer(1), call_.integer(call_.largest)}, {}};
-    ARGOSY_TRY(ValueId buffer, add_buffer(name, type.dtype, type.shape));
-    ValueList indices = {ValueId{}, call_.positions};
-    ARGOSY_TRY(ValueId written,
-               call_.top(kIndexPut, {{"self", buffer}, {"indices", indices}, {"values", added}}, type));
-    type.shape[1] = call_.total;
-    return call_.top(aten::kSlice, {{"self", written}, {"dim", int64_t{1}}, {"start", int64_t{0}}, {"end", call_.end}},
-                     type);
+    ARGOSY_TRY(ValueId buffer,
+               add_buffer(name, {call_.type(added).dtype, {call_.integer(1), call_.integer(call_.largest)}, {}}));
+    return call_.top().slice(put(call_.top(), buffer, added, 1), 1, 0, call_.total);
   }
 
   std::map<uint32_t, CachedKeys> take() { return std::move(keys_); }
@@ -73,23 +66,31 @@ class StateKeeper {
     call_.component.outputs.erase(call_.component.outputs.begin() + static_cast<std::ptrdiff_t>(index));
   }
 
-  Result<ValueId> add_buffer(const std::string& name, DType dtype, const std::vector<SymExpr>& shape) {
+  Result<ValueId> add_buffer(const std::string& name, const TensorType& type) {
     Weight weight;
     weight.name = "cache." + name;
     while (call_.program.find_weight(weight.name)) weight.name += "_";
     weight.kind = WeightKind::kBuffer;
-    weight.dtype = dtype;
-    for (SymExpr size : shape) weight.shape.push_back(*size.as_integer());
-    ARGOSY_TRY(weight.source, shape_only(dtype, weight.shape, weight.name));
+    weight.dtype = type.dtype;
+    for (SymExpr size : type.shape) weight.shape.push_back(*size.as_integer());
+    ARGOSY_TRY(weight.source, shape_only(type.dtype, weight.shape, weight.name));
     WeightId id{static_cast<uint32_t>(call_.program.weights.size())};
     buffer_name_ = weight.name;
     call_.program.weights.push_back(std::move(weight));
-    return call_.rewriter.add_weight({"cache_" + name, TensorType{dtype, shape, {}}}, id);
+    return call_.rewriter.add_weight({"cache_" + name, type}, id);
+  }
+
+  /// The cache after what is added was written at the call's positions of a dim.
+  ValueId put(AtenBuilder& f, ValueId cache, ValueId added, size_t dim) {
+    ValueList indices(dim);
+    indices.push_back(call_.positions);
+    return f.node(kIndexPut, {{"self", cache}, {"indices", std::move(indices)}, {"values", added}}, f.dtype(cache),
+                  f.shape(cache));
   }
 
   Status keep_growing(const CacheState& state, ValueId value, const TensorType& type, size_t dim) {
     bool has_heads_last = use_custom_op_ && type.shape.size() == 4 && dim == 2;
-    TensorType full{type.dtype, type.shape, {}};
+    TensorType full = type;
     full.shape[dim] = call_.integer(call_.largest);
     if (has_heads_last) std::swap(full.shape[1], full.shape[2]);
     NodeId join;
@@ -102,20 +103,15 @@ class StateKeeper {
       return fail(ErrorCode::kUnsupportedFeature, format("{} does not grow by the tokens of a call", state.input),
                   "please report the model; export it without a task, or for another engine");
     }
-    ARGOSY_TRY(ValueId buffer, add_buffer(state.input, full.dtype, full.shape));
-    call_.before(join);
+    ARGOSY_TRY(ValueId buffer, add_buffer(state.input, full));
+    AtenBuilder& f = call_.before(join);
     ValueId added = std::get<ValueList>(call_.graph()[join].arguments[0].variant())[1];
-    ValueId written;
-    if (has_heads_last) {
-      ARGOSY_TRY(ValueId swapped, call_.swap_middle(added));
-      ARGOSY_TRY(written,
-                 call_.emit(kUpdateCache, {{"value", swapped}, {"cache", buffer}, {"start_pos", call_.start}}, full));
-    } else {
-      ValueList indices(dim);
-      indices.push_back(call_.positions);
-      ARGOSY_TRY(written, call_.emit(kIndexPut, {{"self", buffer}, {"indices", indices}, {"values", added}}, full));
-    }
-    ARGOSY_TRY(ValueId all, read(written, full, has_heads_last, dim, call_.end, call_.total));
+    ValueId written =
+        has_heads_last
+            ? f.value(kUpdateCache,
+                      {{"value", call_.swap_middle(added)}, {"cache", buffer}, {"start_pos", call_.start}}, full)
+            : put(f, buffer, added, dim);
+    ValueId all = read(f, written, has_heads_last, dim, call_.total);
     keys_[all.index] = {written, has_heads_last};
     ValueId joined = call_.graph()[join].outputs[0];
     call_.rewriter.replace_uses(joined, all);
@@ -127,11 +123,9 @@ class StateKeeper {
         if (!use.node.is_valid()) return missing(state.output);
         if (call_.graph().comes_before(use.node, first.node)) first = use;
       }
-      call_.before(first.node);
       bool is_after = call_.graph().comes_before(call_.graph()[all].producer, first.node);
-      ARGOSY_TRY(ValueId before,
-                 read(is_after ? written : buffer, full, has_heads_last, dim, call_.start, call_.past()));
-      call_.rewriter.replace_uses(value, before);
+      call_.rewriter.replace_uses(
+          value, read(call_.before(first.node), is_after ? written : buffer, has_heads_last, dim, call_.past()));
     }
     return {};
   }
@@ -145,30 +139,19 @@ class StateKeeper {
     return call_.graph()[tensors[1]].tensor()->shape[dim] == call_.sequence;
   }
 
-  Result<ValueId> read(ValueId cache, const TensorType& full, bool has_heads_last, size_t dim, ValueId end,
-                       SymExpr size) {
-    TensorType type = full;
-    size_t cut = has_heads_last ? 1 : dim;
-    type.shape[cut] = size;
-    ARGOSY_TRY(
-        ValueId part,
-        call_.emit(aten::kSlice,
-                   {{"self", cache}, {"dim", static_cast<int64_t>(cut)}, {"start", int64_t{0}}, {"end", end}}, type));
-    return has_heads_last ? call_.swap_middle(part) : Result<ValueId>(part);
+  ValueId read(AtenBuilder& f, ValueId cache, bool has_heads_last, size_t dim, SymExpr size) {
+    ValueId part = f.slice(cache, has_heads_last ? 1 : static_cast<int64_t>(dim), 0, size);
+    return has_heads_last ? call_.swap_middle(part) : part;
   }
 
   Status keep_whole(const CacheState& state, ValueId value, const TensorType& type, size_t output_index) {
-    ARGOSY_TRY(ValueId buffer, add_buffer(state.input, type.dtype, type.shape));
+    ARGOSY_TRY(ValueId buffer, add_buffer(state.input, type));
+    AtenBuilder& f = call_.top();
     if (!has_begun_.is_valid()) {
-      ARGOSY_TRY(ValueId first,
-                 call_.top(aten::kSlice, {{"self", call_.positions}, {"start", int64_t{0}}, {"end", int64_t{1}}},
-                           TensorType{DType::kI64, {call_.integer(1)}, {}}));
-      ARGOSY_TRY(has_begun_, call_.top(kGreater, {{"self", first}, {"other", int64_t{0}}},
-                                       TensorType{DType::kBool, {call_.integer(1)}, {}}));
+      has_begun_ = f.compare("gt", f.slice_between(call_.positions, 0, int64_t{0}, int64_t{1}, f.one()), int64_t{0});
     }
-    ARGOSY_TRY(ValueId before, call_.top(kWhere, {{"condition", has_begun_}, {"self", buffer}, {"other", 0.0}},
-                                         TensorType{type.dtype, type.shape, {}}));
-    call_.rewriter.replace_uses(value, before);
+    call_.rewriter.replace_uses(
+        value, f.node(kWhere, {{"condition", has_begun_}, {"self", buffer}, {"other", 0.0}}, type.dtype, type.shape));
     call_.component.outputs[output_index] = {OutputKind::kBufferMutation, "", buffer_name_};
     return {};
   }

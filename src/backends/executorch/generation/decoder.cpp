@@ -9,8 +9,6 @@
 #include "backends/executorch/generation/decoder_call.h"
 #include "backends/executorch/generation/specialise.h"
 #include "base/text.h"
-#include "passes/aten_schemas.h"
-#include "passes/match.h"
 
 namespace argosy::executorch {
 namespace {
@@ -36,17 +34,14 @@ class DecoderBinder {
     ARGOSY_TRY_STATUS(find_tokens());
     ARGOSY_TRY_STATUS(fix_sizes(states));
     DecoderCall call(program_, component_, tokens_, sequence_, total_, options_.max_seq_len);
-    ARGOSY_TRY_STATUS(call.begin());
     if (media_.type) {
-      ARGOSY_TRY(ValueId types, take_type_column(call));
+      ValueId types = take_type_column(call);
       ARGOSY_TRY(token_types_, keep_row(call, std::string(kTokenTypes), types));
     }
-    ARGOSY_TRY_STATUS(bind_inputs(call, states));
-    ARGOSY_TRY_STATUS(simplify_masks(call));
+    bind_inputs(call, states);
+    simplify_masks(call);
     ARGOSY_TRY(auto keys, keep_states(call, states, options_.custom_kv_cache));
-    if (options_.custom_sdpa) {
-      ARGOSY_TRY([[maybe_unused]] int count, use_custom_attention(call, keys));
-    }
+    if (options_.custom_sdpa) use_custom_attention(call, keys);
     ARGOSY_TRY_STATUS(bind_logits(call));
     order_inputs(call);
     component_.dim_names = {};
@@ -131,7 +126,7 @@ class DecoderBinder {
   }
 
   /// Sizes of inputs that go are numbers of the call.
-  Status replace_sizes(DecoderCall& call, ValueId input) {
+  void replace_sizes(DecoderCall& call, ValueId input) {
     const std::vector<Use> uses = call.graph()[input].uses;
     for (const Use& use : uses) {
       if (!use.node.is_valid()) continue;
@@ -145,10 +140,9 @@ class DecoderBinder {
       if (number.is_valid()) call.rewriter.replace_uses(node.outputs[0], number);
       if (call.graph()[node.outputs[0]].uses.empty()) call.rewriter.erase(use.node);
     }
-    return {};
   }
 
-  Status bind_inputs(DecoderCall& call, const std::vector<CacheState>& states) {
+  void bind_inputs(DecoderCall& call, const std::vector<CacheState>& states) {
     std::vector<std::string> names;
     for (const InputSpec& input : component_.inputs) names.push_back(input.name);
     for (const std::string& name : names) {
@@ -158,96 +152,62 @@ class DecoderBinder {
         continue;
       }
       if (input.value == tokens_ || name == kEncoderStates) continue;
-      ARGOSY_TRY_STATUS(replace_sizes(call, input.value));
+      replace_sizes(call, input.value);
       if (std::ranges::find(states, name, &CacheState::input) != states.end()) continue;
-      ARGOSY_TRY_STATUS(bind_input(call, name, input.value));
+      bind_input(call, name, input.value);
       call.rewriter.erase_input(input.value);
       erase_spec(name);
     }
-    return {};
   }
 
   void erase_spec(const std::string& name) {
     std::erase_if(component_.inputs, [&](const InputSpec& spec) { return spec.name == name; });
   }
 
-  Status bind_input(DecoderCall& call, const std::string& name, ValueId value) {
-    if (call.graph()[value].uses.empty()) return {};
+  void bind_input(DecoderCall& call, const std::string& name, ValueId value) {
+    if (call.graph()[value].uses.empty()) return;
     const TensorType* found = call.graph()[value].tensor();
-    if (found == nullptr || !is_integer(found->dtype)) return cannot_bind(name);
+    if (found == nullptr || !is_integer(found->dtype)) cannot_bind(name);
     const TensorType type{found->dtype, found->shape, {}};
     ValueId bound;
     if (name == "position_ids") {
       // Several rows of positions are those of pictures: their height, their width.
-      if (media_.kinds > 0 && type.shape.size() > 2) return cannot_bind(name);
-      ARGOSY_TRY(bound, positions_as(call, type));
+      if (media_.kinds > 0 && type.shape.size() > 2) cannot_bind(name);
+      bound = positions_as(call, type.shape);
     } else if (name == "cache_position") {
       bound = call.positions;
     } else if (name == "attention_mask" || name == "decoder_attention_mask" || name == "encoder_attention_mask") {
-      ARGOSY_TRY(bound, filled(call, type, 1));
+      bound = filled(call, type, 1);
     } else if (name == kTokenTypes && token_types_.is_valid()) {
-      if (type.shape != call.emit.type(token_types_).shape) return cannot_bind(name);
+      if (type.shape != call.type(token_types_).shape) cannot_bind(name);
       bound = token_types_;
     } else if (name == kTokenTypes) {
-      ARGOSY_TRY(bound, filled(call, type, 0));
+      bound = filled(call, type, 0);
     } else {
-      return cannot_bind(name);
+      cannot_bind(name);
     }
-    if (call.emit.type(bound).dtype != type.dtype) {
-      ARGOSY_TRY(bound, call.top(aten::kTo, {{"self", bound}, {"dtype", type.dtype}}, type));
-    }
-    call.rewriter.replace_uses(value, bound);
-    return {};
+    call.rewriter.replace_uses(value, call.top().cast(bound, type.dtype));
   }
 
   static bool is_integer(DType dtype) { return dtype == DType::kI64 || dtype == DType::kI32 || dtype == DType::kBool; }
 
-  Status cannot_bind(const std::string& name) const {
-    return fail(ErrorCode::kUnsupportedFeature,
-                format("the model's {} is given {}, which runners do not pass", component_.name, name),
-                "export it without a task; callers then pass everything that it is given");
+  [[noreturn]] void cannot_bind(const std::string& name) const {
+    AtenBuilder::refuse(format("the model's {} is given {}, which runners do not pass", component_.name, name),
+                        "export it without a task; callers then pass everything that it is given");
   }
 
-  Result<ValueId> positions_as(DecoderCall& call, const TensorType& type) {
+  ValueId positions_as(DecoderCall& call, const Sizes& shape) {
+    if (shape.back() != call.sequence) cannot_bind("position_ids");
     ValueId positions = call.positions;
-    if (type.shape.back() != call.sequence) return fail(cannot_bind("position_ids").error());
-    TensorType current = call.emit.type(positions);
-    for (size_t rank = 2; rank <= type.shape.size(); ++rank) {
-      current.shape.insert(current.shape.begin(), call.integer(1));
-      ARGOSY_TRY(positions, call.top(aten::kUnsqueeze, {{"self", positions}, {"dim", int64_t{0}}}, current));
-    }
-    if (current.shape == type.shape) return positions;
-    ARGOSY_TRY(IntList sizes, sizes_at_top(call, type));
-    return call.top(aten::kExpand, {{"self", positions}, {"size", sizes}}, TensorType{current.dtype, type.shape, {}});
+    for (size_t rank = 2; rank <= shape.size(); ++rank) positions = call.top().unsqueeze(positions, 0);
+    return call.top().expand(positions, shape);
   }
 
-  Result<ValueId> filled(DecoderCall& call, const TensorType& type, int64_t value) {
-    ARGOSY_TRY(IntList sizes, sizes_at_top(call, type));
-    return call.top(aten::kFull, {{"size", sizes}, {"fill_value", value}, {"dtype", type.dtype}}, type);
-  }
-
-  Result<IntList> sizes_at_top(DecoderCall& call, const TensorType& type) {
-    IntList sizes;
-    for (SymExpr size : type.shape) {
-      if (auto number = size.as_integer()) {
-        sizes.emplace_back(*number);
-      } else if (size == call.total) {
-        sizes.emplace_back(call.end);
-      } else if (size == call.sequence) {
-        sizes.emplace_back(call.length);
-      } else if (size == call.past()) {
-        sizes.emplace_back(call.start);
-      } else if (encoder_.is_valid() && size == encoder_) {
-        const InputSpec* hidden = find_input(component_, kEncoderStates);
-        ARGOSY_TRY(ValueId computed,
-                   call.top("aten::sym_size.int(Tensor self, int dim) -> SymInt",
-                            {{"self", hidden->value}, {"dim", int64_t{1}}}, SymType{SymType::Kind::kInt, encoder_}));
-        sizes.emplace_back(computed);
-      } else {
-        return fail(ErrorCode::kUnsupportedFeature, "a mask has a size that is not known from the tokens");
-      }
-    }
-    return sizes;
+  /// Sizes are those of the call, or of what the encoder saw.
+  ValueId filled(DecoderCall& call, const TensorType& type, int64_t value) {
+    std::vector<ValueId> from;
+    if (encoder_.is_valid()) from.push_back(find_input(component_, kEncoderStates)->value);
+    return call.top().full(type.shape, value, type.dtype, from);
   }
 
   /// Samplers look at the last token alone: what computes logits is given that one only.
@@ -259,8 +219,7 @@ class DecoderBinder {
     for (size_t i = 0; i < component_.outputs.size(); ++i) {
       if (component_.outputs[i].name == "logits") logits = call.graph().outputs()[i].get_if<ValueId>();
     }
-    if (logits == nullptr || call.emit.type(*logits).shape.size() != 3 ||
-        call.emit.type(*logits).shape[1] != call.sequence) {
+    if (logits == nullptr || call.type(*logits).shape.size() != 3 || call.type(*logits).shape[1] != call.sequence) {
       return {};
     }
     std::vector<ValueId> changed;
@@ -270,24 +229,20 @@ class DecoderBinder {
       value = std::get<ValueId>(node->arguments[0].variant());
       if (program_.schemas[node->op].name == "aten.linear.default") break;
     }
-    TensorType type{call.emit.type(value).dtype, call.emit.type(value).shape, {}};
-    type.shape[1] = call.integer(1);
-    std::vector<Emitter::Named> last = {
-        {"self", value}, {"dim", int64_t{1}}, {"start", int64_t{-1}}, {"end", std::numeric_limits<int64_t>::max()}};
+    auto last = [&](AtenBuilder& f) {
+      return f.slice_between(value, 1, int64_t{-1}, std::numeric_limits<int64_t>::max(), f.one());
+    };
     if (changed.empty()) {
-      call.rewriter.insert_at_end();
-      ARGOSY_TRY(ValueId cut, call.emit(aten::kSlice, std::move(last), std::move(type)));
+      ValueId cut = last(call.at_end());
       for (uint32_t i = 0; i < component_.outputs.size(); ++i) {
         if (component_.outputs[i].name == "logits") call.rewriter.set_output(i, cut);
       }
       return {};
     }
     NodeId first = call.graph()[changed.back()].producer;
-    call.before(first);
-    ARGOSY_TRY(ValueId cut, call.emit(aten::kSlice, std::move(last), std::move(type)));
-    call.rewriter.set_argument(first, 0, cut);
+    call.rewriter.set_argument(first, 0, last(call.before(first)));
     for (ValueId one : changed) {
-      TensorType shorter{call.emit.type(one).dtype, call.emit.type(one).shape, {}};
+      TensorType shorter{call.type(one).dtype, call.type(one).shape, {}};
       shorter.shape[1] = call.integer(1);
       call.rewriter.set_type(one, std::move(shorter));
     }
@@ -307,11 +262,11 @@ class DecoderBinder {
       return nullptr;
     const ValueId* self = node.arguments[0].get_if<ValueId>();
     if (self == nullptr) return nullptr;
-    const TensorType& type = call.emit.type(*self);
+    const TensorType& type = call.type(*self);
     if (type.shape.size() != 3 || type.shape[1] != call.sequence) return nullptr;
     if (op == "aten.mul.Tensor" || op == "aten.div.Tensor") {
       const ValueId* other = node.arguments.size() < 2 ? nullptr : node.arguments[1].get_if<ValueId>();
-      if (other == nullptr || !call.emit.type(*other).shape.empty()) return nullptr;
+      if (other == nullptr || !call.type(*other).shape.empty()) return nullptr;
     }
     return &node;
   }

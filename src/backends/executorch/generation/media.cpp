@@ -7,9 +7,7 @@
 #include "backends/executorch/generation/decoder.h"
 #include "backends/executorch/generation/specialise.h"
 #include "base/text.h"
-#include "passes/aten_schemas.h"
-#include "passes/emitter.h"
-#include "passes/match.h"
+#include "passes/aten_builder.h"
 
 namespace argosy::executorch {
 namespace {
@@ -64,16 +62,13 @@ Status bind_media(Program& program, Component& component, int64_t max_chunks) {
   const ValueId* features = component.entry().outputs()[0].get_if<ValueId>();
   if (features == nullptr || component.entry()[*features].tensor() == nullptr)
     return fail(ErrorCode::kUnsupportedFeature, format("component {} gives no features", component.name));
-  TensorType type{component.entry()[*features].tensor()->dtype, component.entry()[*features].tensor()->shape, {}};
-  if (type.shape.size() != 2 && !(type.shape.size() == 3 && max_chunks == 1))
+  const size_t rank = component.entry()[*features].tensor()->shape.size();
+  if (rank != 2 && !(rank == 3 && max_chunks == 1))
     return fail(ErrorCode::kUnsupportedFeature, format("features of {} are not a list of embeddings", component.name));
-  if (type.shape.size() == 3) return {};
+  if (rank == 3) return {};
   Rewriter rewriter(component.graphs.front());
   RuleContext context{program, component, rewriter, NodeId{}};
-  Emitter emit(context);
-  type.shape.insert(type.shape.begin(), component.symbols->integer(1));
-  ARGOSY_TRY(ValueId result, emit(aten::kUnsqueeze, {{"self", *features}, {"dim", int64_t{0}}}, std::move(type)));
-  rewriter.set_output(0, result);
+  rewriter.set_output(0, AtenBuilder(context).unsqueeze(*features, 0));
   return {};
 }
 
@@ -136,29 +131,20 @@ Status bind_plain(Program& program, Component& component, const std::vector<std:
   Rewriter rewriter(graph);
   if (graph.first().is_valid()) rewriter.insert_before(graph.first());
   RuleContext context{program, component, rewriter, NodeId{}};
-  Emitter emit(context);
+  AtenBuilder f(context);
   const std::vector<InputSpec> all = component.inputs;
   const InputSpec* sized = all.empty() ? nullptr : &all.front();
   for (const InputSpec& input : all) {
     if (std::ranges::find(inputs, input.name) != inputs.end()) continue;
     bool is_mask = input.name == "attention_mask";
     if (!is_mask && input.name != "token_type_ids") return not_passed(component, input.name);
-    TensorType type{emit.type(input.value).dtype, emit.type(input.value).shape, {}};
-    IntList sizes;
-    for (SymExpr size : type.shape) {
-      if (auto number = size.as_integer()) {
-        sizes.emplace_back(*number);
-        continue;
-      }
-      const std::vector<SymExpr>& shape = emit.type(sized->value).shape;
-      auto same = std::ranges::find(shape, size);
-      if (same == shape.end() || sized->name == input.name) return not_passed(component, input.name);
-      ARGOSY_TRY(IntItem number, emit.size(sized->value, same - shape.begin()));
-      sizes.push_back(number);
-    }
-    ARGOSY_TRY(
-        ValueId bound,
-        emit(aten::kFull, {{"size", sizes}, {"fill_value", int64_t{is_mask ? 1 : 0}}, {"dtype", type.dtype}}, type));
+    const TensorType type = f.type(input.value);
+    const Sizes sizes = f.shape(sized->value);
+    auto is_known = [&](SymExpr size) {
+      return size.as_integer() || (sized->name != input.name && std::ranges::count(sizes, size) > 0);
+    };
+    if (!std::ranges::all_of(type.shape, is_known)) return not_passed(component, input.name);
+    ValueId bound = f.full(type.shape, int64_t{is_mask ? 1 : 0}, type.dtype, {sized->value});
     // Nodes before may not exist: sizes are looked at first.
     rewriter.replace_uses(input.value, bound);
     rewriter.erase_input(input.value);

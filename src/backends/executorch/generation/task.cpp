@@ -7,6 +7,7 @@
 #include "backends/executorch/generation/decoder.h"
 #include "backends/executorch/generation/media.h"
 #include "base/text.h"
+#include "passes/aten_builder.h"
 
 namespace argosy::executorch {
 namespace {
@@ -214,7 +215,7 @@ Pass bind_task(TaskPlan plan) {
             for (const MethodPlan& method : plan.methods) {
               auto named = [&](const Component& component) { return component.name == method.component; };
               auto component = std::ranges::find_if(program.components, named);
-              ARGOSY_TRY_STATUS(bind_method(program, *component, plan, method.kind, media));
+              ARGOSY_TRY_STATUS(or_refused([&] { return bind_method(program, *component, plan, method.kind, media); }));
               component->attributes["component"] = method.component;
             }
             for (const MethodPlan& method : plan.methods) {

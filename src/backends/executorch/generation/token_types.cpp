@@ -2,8 +2,7 @@
 
 #include "backends/executorch/generation/decoder.h"
 #include "base/text.h"
-#include "passes/aten_schemas.h"
-#include "passes/match.h"
+#include "passes/aten_builder.h"
 
 namespace argosy::executorch {
 
@@ -37,35 +36,21 @@ Status add_type_column(Program& program, Component& component, int64_t type) {
   const TensorType* found = embeddings == nullptr ? nullptr : component.entry()[*embeddings].tensor();
   if (found == nullptr || found->shape.size() != 3)
     return fail(ErrorCode::kUnsupportedFeature, format("component {} gives no embeddings", component.name));
-  TensorType wider{found->dtype, found->shape, {}};
-  SymContext& symbols = *component.symbols;
-  wider.shape[2] = symbols.add(wider.shape[2], symbols.integer(1));
   Rewriter rewriter(component.graphs.front());
   RuleContext context{program, component, rewriter, NodeId{}};
-  Emitter emit(context);
-  rewriter.insert_at_end();
-  ARGOSY_TRY(ValueId result,
-             emit(aten::kConstantPad,
-                  {{"self", *embeddings}, {"pad", to_list({0, 1})}, {"value", static_cast<double>(type)}}, wider));
-  rewriter.set_output(0, result);
+  rewriter.set_output(0, AtenBuilder(context).pad(*embeddings, {0, 1}, static_cast<double>(type)));
   return {};
 }
 
-Result<ValueId> take_type_column(DecoderCall& call) {
-  const TensorType type{call.emit.type(call.tokens).dtype, call.emit.type(call.tokens).shape, {}};
-  std::optional<int64_t> width = type.shape.size() == 3 ? type.shape[2].as_integer() : std::nullopt;
-  if (!width)
-    return fail(ErrorCode::kUnsupportedFeature, format("component {} is not given embeddings", call.component.name));
-  TensorType wider = type, column = type;
-  wider.shape[2] = call.integer(*width + 1);
-  column.shape.pop_back();
+ValueId take_type_column(DecoderCall& call) {
+  TensorType wider{call.type(call.tokens).dtype, call.type(call.tokens).shape, {}};
+  std::optional<int64_t> width = wider.shape.size() == 3 ? wider.shape[2].as_integer() : std::nullopt;
+  if (!width) AtenBuilder::refuse(format("component {} is not given embeddings", call.component.name));
   const std::vector<Use> readers = call.graph()[call.tokens].uses;
-  ARGOSY_TRY(ValueId embeddings,
-             call.top(aten::kSlice,
-                      {{"self", call.tokens}, {"dim", int64_t{2}}, {"start", int64_t{0}}, {"end", *width}}, type));
-  ARGOSY_TRY(ValueId last,
-             call.top(aten::kSelect, {{"self", call.tokens}, {"dim", int64_t{2}}, {"index", *width}}, column));
+  wider.shape[2] = call.integer(*width + 1);
   call.rewriter.set_type(call.tokens, wider);
+  ValueId embeddings = call.top().slice(call.tokens, 2, 0, call.integer(*width));
+  ValueId types = call.top().select(call.tokens, 2, *width);
   for (const Use& use : readers) {
     if (!use.node.is_valid()) continue;
     Argument argument = call.graph()[use.node].arguments[use.argument];
@@ -74,8 +59,7 @@ Result<ValueId> take_type_column(DecoderCall& call) {
     });
     call.rewriter.set_argument(use.node, use.argument, std::move(argument));
   }
-  column.dtype = DType::kI64;
-  return call.top(aten::kTo, {{"self", last}, {"dtype", DType::kI64}}, column);
+  return call.top().cast(types, DType::kI64);
 }
 
 }  // namespace argosy::executorch

@@ -29,6 +29,6 @@ Status add_type_column(Program& program, Component& component, int64_t type);
 
 /// Takes the column off the embeddings that a decoder is given: `tokens` has it from now on, and what read `tokens`
 /// reads the others. Returns the types of the call [1, sequence], i64.
-Result<ValueId> take_type_column(DecoderCall& call);
+ValueId take_type_column(DecoderCall& call);
 
 }  // namespace argosy::executorch

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "ir/op_table.h"
-#include "passes/match.h"
+#include "passes/aten_builder.h"
 
 namespace argosy::executorch {
 namespace {

@@ -14,7 +14,7 @@ struct Part {
 std::optional<Part> last_part(AtenBuilder& f, ValueId tensor) {
   const Node* slice = f.made_by(tensor, "aten.slice.Tensor");
   if (slice == nullptr) return std::nullopt;
-  Part part{std::get<ValueId>(slice->arguments[0].variant())};
+  Part part{f.operand(*slice, 0)};
   std::optional<int64_t> size = f.size(part.of, -1).as_integer();
   auto number = [&](size_t argument, int64_t none) -> std::optional<int64_t> {
     if (slice->arguments[argument].is<None>()) return none;
@@ -39,7 +39,7 @@ std::optional<ValueId> before_rotation(AtenBuilder& f, ValueId tensor) {
   if (parts.size() != 2 || dim == nullptr || wrap_dim(*dim, f.rank(tensor)) != f.rank(tensor) - 1) return std::nullopt;
   const Node* neg = f.made_by(parts[0], "aten.neg.default");
   if (neg == nullptr) return std::nullopt;
-  std::optional<Part> high = last_part(f, std::get<ValueId>(neg->arguments[0].variant()));
+  std::optional<Part> high = last_part(f, f.operand(*neg, 0));
   std::optional<Part> low = last_part(f, parts[1]);
   if (!high || !low || high->of != low->of) return std::nullopt;
   int64_t size = *f.size(low->of, -1).as_integer();
@@ -69,7 +69,7 @@ bool drop_expand(AtenBuilder& f) {
     ValueId expanded = f[is_first ? "self" : "other"], other = f[is_first ? "other" : "self"];
     const Node* expand = f.made_by(expanded, "aten.expand.default");
     if (expand == nullptr) continue;
-    ValueId own = std::get<ValueId>(expand->arguments[0].variant());
+    ValueId own = f.operand(*expand, 0);
     const Sizes result = f.result().shape, from = f.shape(own), with = f.shape(other);
     bool is_same = f.dtype(own) == f.dtype(expanded) && std::max(from.size(), with.size()) == result.size();
     for (size_t back = 1; is_same && back <= result.size(); ++back) {
@@ -107,18 +107,15 @@ struct SharedHeads {
 };
 
 std::optional<SharedHeads> shared_heads(AtenBuilder& f, ValueId weights) {
-  auto operand = [](const Node* node, size_t argument) {
-    return std::get<ValueId>(node->arguments[argument].variant());
-  };
   const Node* rows = f.made_by(weights, "aten.reshape.default");
-  const Node* softmax = rows == nullptr ? nullptr : f.made_by(operand(rows, 0), "aten.softmax.int");
-  const Node* add = softmax == nullptr ? nullptr : f.made_by(operand(softmax, 0), "aten.add.Tensor");
-  const Node* heads = add == nullptr ? nullptr : f.made_by(operand(add, 0), "aten.reshape.default");
-  const Node* product = heads == nullptr ? nullptr : f.made_by(operand(heads, 0), "aten.matmul.default");
-  const Node* grouped = product == nullptr ? nullptr : f.made_by(operand(product, 0), "aten.reshape.default");
+  const Node* softmax = f.made_by(rows, 0, "aten.softmax.int");
+  const Node* add = f.made_by(softmax, 0, "aten.add.Tensor");
+  const Node* heads = f.made_by(add, 0, "aten.reshape.default");
+  const Node* product = f.made_by(heads, 0, "aten.matmul.default");
+  const Node* grouped = f.made_by(product, 0, "aten.reshape.default");
   if (grouped == nullptr || add->arguments[2] != Argument(int64_t{1})) return std::nullopt;
-  SharedHeads found{operand(grouped, 0), operand(product, 1), operand(add, 1)};
-  const ValueId scores = operand(add, 0), dim_owner = operand(softmax, 0);
+  SharedHeads found{f.operand(*grouped, 0), f.operand(*product, 1), f.operand(*add, 1)};
+  const ValueId scores = f.operand(*add, 0), dim_owner = f.operand(*softmax, 0);
   bool is_last = softmax->arguments[1] == Argument(int64_t{-1}) || softmax->arguments[1] == Argument(int64_t{3});
   if (!is_last || f.rank(found.queries) != 4 || f.rank(found.keys) != 4 || f.rank(scores) != 4 ||
       f.rank(found.mask) > 4 || f.dtype(dim_owner) != f.dtype(found.queries)) {
