@@ -255,7 +255,8 @@ def render(texts: list[str], results: list[list[Outcome]]) -> str:
     lines = ["# Code blocks of other exporters' documents", "",
              f"Written by `python tests/exporters/run_blocks.py DOCUMENT... --table docs/coverage/blocks.md` with {versions}; not edited by hand.", "",
              "Every block is run in the order of its document, against small models with random weights under the same ids. What a block exports is run beside"
-             " the model, and what comments and text say of results has to be so. *Differs*: on purpose, see [What differs](../python.md#what-differs-from-transformersexporters).", "",
+             " the model, and what comments and text say of results has to be so; what torch's own exporter makes is compared where the block does so. Packages to"
+             " install are looked for, and flags that stand alone looked up in the command's help. *Differs*: on purpose, see [What differs](../python.md#what-differs-from-transformersexporters).", "",
              "| document | blocks | ran | differ | failed |", "| --- | --- | --- | --- | --- |"]  # fmt: skip
     counts = [[sum(each.state == state for each in outcomes) for state in ("ran", "differs", "failed")] for outcomes in results]
     for text, outcomes, count in zip(texts, results, counts, strict=True):

@@ -360,6 +360,24 @@ def test_a_program_refuses_what_its_graph_is_wrong_for():
         program(x=torch.rand(4, 3))  # as many numbers as three rows of four
 
 
+class Padded(torch.nn.Module):
+    """As many as there are, four at least."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        missing = torch.sym_max(x.shape[1] - 4, 0)
+        weight = torch.ones(4)
+        if missing > 0:
+            weight = torch.nn.functional.pad(weight, (0, missing))
+        return x * weight[: x.shape[1]]
+
+
+def test_a_graph_that_pads_is_right_where_nothing_is_missing():
+    program = DynamoExporter().export(Padded(), {"x": torch.rand(2, 9)}, DynamoConfig(dynamic=True)).module()
+    for size in (9, 5, 4):
+        x = torch.rand(3, size)
+        torch.testing.assert_close(program(x=x), Padded()(x))
+
+
 def test_a_window_is_no_smallest_length(tmp_path: Path):
     config = transformers.MistralConfig(**TEXT, num_key_value_heads=1, head_dim=8, sliding_window=6)
     model = transformers.MistralForCausalLM(config).eval()

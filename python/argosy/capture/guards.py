@@ -16,7 +16,7 @@ from typing import Any
 import sympy
 import torch
 from torch.export import ExportedProgram
-from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
+from torch.utils._sympy.functions import FloorDiv, Max, Mod, PythonMod
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.printers import PythonPrinter
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
@@ -119,7 +119,7 @@ def equal_sizes(
 
 def guards_to_check(program: ExportedProgram) -> list[str]:
     """Of the conditions that a program of torch checks when it is called, those that its graph relies on: what the model's code
-    asked for, but for lengths that are no multiple of a chunk, and limits of kernels. The rest is about memory."""
+    asked for, but for amounts of padding that are not none, and limits of kernels. The rest is about memory."""
     environment = _environment(program)
     if environment is None:
         return program._guards_code
@@ -133,7 +133,9 @@ def guards_to_check(program: ExportedProgram) -> list[str]:
 
 def _is_to_check(condition: sympy.Basic, frame: Any) -> bool:
     if _is_models(frame):
-        return isinstance(condition, sympy.Eq) or not condition.has(Mod, PythonMod)
+        # A graph that pads by a remainder, or by what is missing, is right where that is nothing.
+        is_missing = isinstance(condition, (sympy.Gt, sympy.Lt)) and condition.lts == 0 and isinstance(condition.gts, Max)
+        return isinstance(condition, sympy.Eq) or not (is_missing or condition.has(Mod, PythonMod))
     return not isinstance(condition, (sympy.Eq, sympy.Ne, sympy.Or)) and not getattr(frame, "filename", "").startswith(_LAYOUT)
 
 
