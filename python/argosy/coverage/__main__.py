@@ -32,7 +32,7 @@ _PACKAGES = {"onnx": ("onnxruntime",), "executorch": ("executorch",), "genai": (
 PEERS = {"capture": ("ours", "peer"), "onnx": ("onnx", "onnx_peer"), "executorch": ("executorch", "executorch_peer"),
          **{f"live-{kind}": (f"live-{kind}", f"{kind}_peer") for kind in KINDS_OF_PROGRAMS}}  # fmt: skip
 #: A peer that takes long runs on the first families of each kind, so many in all.
-PEER_SAMPLES = {"executorch": 44, "live-executorch": 44}
+PEER_SAMPLES = {"executorch": 44, "live-executorch": 44, "live-dynamo": 44}
 
 
 def main(arguments: list[str] | None = None) -> int:
