@@ -277,6 +277,7 @@ def _gist(text: str) -> str:
 
 
 def _cell(text: str) -> str:
+    text = re.sub(r"\x1b\[\d*m", "", text)
     text = re.sub(r"(/[\w.-]+){3,}", lambda found: "…/" + found[0].split("/")[-1], text)
     return " ".join(text.split()).replace("|", "\\|")[:200]
 
