@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "io/json.h"
 #include "ir/rewriter.h"
+#include "passes/aten_builder.h"
 
 namespace argosy::executorch {
 namespace {
@@ -50,10 +51,7 @@ class Transplant {
         continue;
       }
       if (!value.producer.is_valid()) return fail(strange(format("{}", value.name)).error());
-      if (value.number() != nullptr) {
-        ARGOSY_TRY(bool is_size, copy_size(id));
-        if (is_size) continue;
-      }
+      if (value.number() != nullptr && copy_size(id)) continue;
       const Node& node = from_.entry()[value.producer];
       bool is_ready = true;
       for (const Argument& argument : node.arguments) {
@@ -83,7 +81,7 @@ class Transplant {
   }
 
   /// A number that is a size of the hidden states.
-  Result<bool> copy_size(ValueId id) {
+  bool copy_size(ValueId id) {
     SymExpr expression = from_.entry()[id].number()->expression;
     if (!expression.is_valid() || expression.kind() != SymKind::kSymbol) return false;
     auto found = sizes_.find(std::string(expression.symbol_name()));
@@ -91,10 +89,8 @@ class Transplant {
     const TensorType& hidden = *to_.entry()[hidden_].tensor();
     for (size_t i = 0; i < hidden.shape.size(); ++i) {
       if (hidden.shape[i] != found->second) continue;
-      ARGOSY_TRY(OpId op, program_.schemas.add("aten::sym_size.int(Tensor self, int dim) -> SymInt"));
-      NodeId node = rewriter_.create(op, {hidden_, static_cast<int64_t>(i)},
-                                     {{"encoder_size", SymType{SymType::Kind::kInt, found->second}}});
-      values_[id.index] = to_.entry()[node].outputs[0];
+      RuleContext context{program_, to_, rewriter_, NodeId{}};
+      values_[id.index] = AtenBuilder(context).size_node(hidden_, i);
       return true;
     }
     return false;

@@ -250,25 +250,20 @@ class DecoderBinder {
   }
 
   /// The node of a value that nothing else reads, if it computes each token of its first operand by itself.
-  const Node* per_token_node(DecoderCall& call, ValueId value) const {
-    const argosy::Value& info = call.graph()[value];
-    if (!info.producer.is_valid() || info.uses.size() != 1) return nullptr;
-    const Node& node = call.graph()[info.producer];
-    std::string_view op = program_.schemas[node.op].name;
+  const Node* per_token_node(const DecoderCall& call, ValueId value) const {
     constexpr std::string_view kOps[] = {"aten.linear.default", "aten.mul.Scalar", "aten.div.Scalar",
                                          "aten.tanh.default",   "aten.add.Scalar", "aten.to.dtype",
                                          "aten.mul.Tensor",     "aten.div.Tensor"};
-    if (node.outputs.size() != 1 || node.arguments.size() < 1 || std::ranges::find(kOps, op) == std::end(kOps))
-      return nullptr;
-    const ValueId* self = node.arguments[0].get_if<ValueId>();
-    if (self == nullptr) return nullptr;
-    const TensorType& type = call.type(*self);
-    if (type.shape.size() != 3 || type.shape[1] != call.sequence) return nullptr;
-    if (op == "aten.mul.Tensor" || op == "aten.div.Tensor") {
-      const ValueId* other = node.arguments.size() < 2 ? nullptr : node.arguments[1].get_if<ValueId>();
-      if (other == nullptr || !call.type(*other).shape.empty()) return nullptr;
+    const AtenBuilder& f = call.look();
+    if (f.graph()[value].uses.size() != 1) return nullptr;
+    for (std::string_view op : kOps) {
+      const Node* node = f.made_by(value, op);
+      if (node == nullptr) continue;
+      ValueId self = f.operand(*node, 0);
+      bool is_by_number = !op.ends_with(".Tensor") || f.rank(f.operand(*node, 1)) == 0;
+      return is_by_number && f.rank(self) == 3 && f.size(self, 1) == call.sequence ? node : nullptr;
     }
-    return &node;
+    return nullptr;
   }
 
   void order_inputs(DecoderCall& call) {

@@ -208,7 +208,9 @@ Pass bind_task(TaskPlan plan) {
               auto named = [&](const Component& component) { return component.name == method.component; };
               auto component = std::ranges::find_if(program.components, named);
               const Component* encoder = program.find_component("encoder");
-              if (encoder != nullptr) ARGOSY_TRY_STATUS(compute_cross_states(program, *encoder, *component));
+              if (encoder != nullptr) {
+                ARGOSY_TRY_STATUS(or_refused([&] { return compute_cross_states(program, *encoder, *component); }));
+              }
               ARGOSY_TRY(media, read_media_tokens(program, *component, kinds));
             }
             std::vector<Component> components;
