@@ -444,7 +444,8 @@ ValueId AtenBuilder::where(ValueId condition, ValueId a, ValueId b) {
   Sizes all = broadcast(shape(condition), broadcast(shape(a), shape(b)));
   std::optional<DType> both = promote(dtype(a), dtype(b));
   if (!both) refuse("operands of dtypes that have no common one");
-  return node(aten::kWhere, {{"condition", condition}, {"self", a}, {"other", b}}, *both, std::move(all));
+  return node(aten::kWhere, {{"condition", condition}, {"self", cast(a, *both)}, {"other", cast(b, *both)}}, *both,
+              std::move(all));
 }
 
 ValueId AtenBuilder::where(ValueId condition, ValueId a, double b) {
@@ -612,6 +613,7 @@ ValueId AtenBuilder::cat(const std::vector<ValueId>& parts, int64_t dim) {
 // ---- reductions and products ----
 
 ValueId AtenBuilder::sum(ValueId x, const std::vector<int64_t>& dims, bool keeps_dims, std::optional<DType> as) {
+  if (rank(x) == 0) return cast(x, as.value_or(dtype(x)));
   return node(
       aten::kSumDim,
       {{"self", x}, {"dim", to_list(dims)}, {"keepdim", keeps_dims}, {"dtype", as ? Argument(*as) : Argument(None{})}},
@@ -619,11 +621,13 @@ ValueId AtenBuilder::sum(ValueId x, const std::vector<int64_t>& dims, bool keeps
 }
 
 ValueId AtenBuilder::mean(ValueId x, const std::vector<int64_t>& dims, bool keeps_dims) {
+  if (rank(x) == 0) return x;
   return node(aten::kMeanDim, {{"self", x}, {"dim", to_list(dims)}, {"keepdim", keeps_dims}}, dtype(x),
               reduced(x, dims, keeps_dims));
 }
 
 ValueId AtenBuilder::amax(ValueId x, const std::vector<int64_t>& dims, bool keeps_dims) {
+  if (rank(x) == 0) return x;
   return node(aten::kAmax, {{"self", x}, {"dim", to_list(dims)}, {"keepdim", keeps_dims}}, dtype(x),
               reduced(x, dims, keeps_dims));
 }

@@ -18,11 +18,16 @@ namespace argosy {
 ///                   repeat.default
 ///   creation        full.default(size, fill_value, dtype) with its dtype; arange.start_step with start, step and dtype
 ///   arithmetic      add, sub, mul (.Tensor and .Scalar), rsub.Scalar, div.Tensor, div.Scalar, div.Tensor_mode and
-///                   div.Scalar_mode with a mode, pow.*, maximum, minimum, clamp.default, clamp.Tensor, neg, abs
+///                   div.Scalar_mode with a mode, pow.*, maximum, minimum, clamp.default, clamp.Tensor, neg, abs, sign;
+///                   no power that is a product, a root or a reciprocal, no sum with 0 of integers, no product with 1
 ///   comparison      eq, ne, lt, le, gt, ge (.Tensor and .Scalar)
-///   logic           bitwise_and, bitwise_or, bitwise_xor (.Tensor and .Scalar), bitwise_not
-///   reductions      sum.dim_IntList, mean.dim, sum.default, … as they were; std, var, std_mean, var_mean only
-///                   as .correction, over a number of elements that is not known
+///   logic           bitwise_and, bitwise_or, bitwise_xor (.Tensor and .Scalar), bitwise_not; shifts as
+///                   bitwise_left_shift and bitwise_right_shift (.Tensor and .Tensor_Scalar)
+///   choice          where.self of a bool, with both branches in the dtype of the result; masked_fill
+///   reductions      sum.dim_IntList, mean.dim, amax and amin with all their dims by name, and others as they were, of
+///                   tensors that have dims; prod.default, softmax and log_softmax in the dtype of their operand; std,
+///                   var, std_mean, var_mean only as .correction, over a number of elements that is not known
+///   numbers         rounding and tests for NaN and infinities only of floats
 ///   padding         constant_pad_nd.default; pad.default of other modes; convolutions with padding as numbers
 ///   order           sort.default, sort.stable, topk.default
 ///
@@ -31,7 +36,8 @@ namespace argosy {
 /// dropout of an evaluation; stack, hstack, vstack, column_stack, unbind, narrow, tile, repeat_interleave.self_int,
 /// meshgrid, broadcast_tensors; eye, diag, diag_embed, diagonal_scatter, trace; fliplr, flipud, rot90, channel_shuffle,
 /// diff; outer, inner, dot, mv, addmv, addbmm, chain_matmul, cross, kron, tensordot (over numbers); glu, square,
-/// addcmul, addcdiv (where shapes allow it), logical_*, argsort, mse_loss; random numbers other than rand and randn;
+/// addcmul, addcdiv (where shapes allow it), logical_*, argsort, mse_loss; sum, mean, max and min without dims; sgn of
+/// real numbers; batch_norm by its own batch's statistics; random numbers other than rand and randn;
 /// all synonyms (multiply, concat, clip, __and__, …); and slices, views and expands that change nothing.
 Pass normalise();
 

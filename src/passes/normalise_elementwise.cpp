@@ -9,8 +9,12 @@ namespace {
 constexpr Synonym kSynonyms[] = {
     {"aten.__and__.Scalar", "aten::bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor"},
     {"aten.__and__.Tensor", "aten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor"},
+    {"aten.__lshift__.Scalar", "aten::bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"},
+    {"aten.__lshift__.Tensor", "aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"},
     {"aten.__or__.Scalar", "aten::bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor"},
     {"aten.__or__.Tensor", "aten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor"},
+    {"aten.__rshift__.Scalar", "aten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"},
+    {"aten.__rshift__.Tensor", "aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"},
     {"aten.__xor__.Scalar", "aten::bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor"},
     {"aten.__xor__.Tensor", "aten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor"},
     {"aten._is_all_true.default", "aten::all(Tensor self) -> Tensor"},

@@ -38,5 +38,7 @@ std::span<const RewriteRule> arrangement_synonyms();  // normalise_arrangements.
 std::span<const RewriteRule> product_rules();         // normalise_products.cpp
 std::span<const RewriteRule> product_synonyms();      // normalise_products.cpp
 std::span<const RewriteRule> random_rules();          // normalise_random.cpp
+std::span<const RewriteRule> number_rules();          // normalise_numbers.cpp
+std::span<const RewriteRule> reduction_rules();       // normalise_reductions.cpp
 
 }  // namespace argosy

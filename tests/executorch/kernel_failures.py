@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 EXPECTED_FAILURES: dict[str, str] = {
-    "reduction-cummax.default(f32[bx5],1)": "aten.cummax.default has no kernel in ExecuTorch",
-    "reduction-cummin.default(f32[bx5],1)": "aten.cummin.default has no kernel in ExecuTorch",
-    "reduction-logcumsumexp.default(f32[bx5],1)": "aten.logcumsumexp.default has no kernel in ExecuTorch",
     "shape-view.dtype(f32[b],float32)": "aten.view.dtype has no kernel in ExecuTorch",
     "shape-view.dtype(i32[bx2],float32)": "aten.view.dtype has no kernel in ExecuTorch",
     "shape-repeat_interleave.self_Tensor(counts)": "aten.repeat_interleave.self_Tensor has no kernel in ExecuTorch",

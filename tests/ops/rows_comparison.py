@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from op_case import Rows, b8, f16, f32, i32, i64, u8
+from op_case import Rows, b8, exactly, f16, f32, i32, i64, u8
 
 ROWS = Rows("comparison")
 op, fn = ROWS.op, ROWS.fn
@@ -44,6 +44,8 @@ op("aten.bitwise_left_shift.Tensor_Scalar", i64("b", v="positive"), 2)
 op("aten.bitwise_right_shift.Tensor_Scalar", i64("b"), 1)
 op("aten.__lshift__.Scalar", i64("b", v="positive"), 2)
 op("aten.__rshift__.Scalar", i64("b"), 1)
+op("aten.__lshift__.Tensor", i64("b", v="positive"), i64("b", v="positive"))
+op("aten.__rshift__.Tensor", i64("b"), i64("b", v="positive"))
 op("aten.bitwise_left_shift.Tensor", i64("b", v="positive"), i64("b", v="positive"))
 op("aten.bitwise_right_shift.Tensor", i64("b"), i64("b", v="positive"))
 
@@ -70,6 +72,10 @@ op("aten.masked_fill.Scalar", f32("b", 1, 4), b8("b", "s", 4), -1.0)
 op("aten.masked_fill.Tensor", f32("b", 4), b8("b", 4), f32())
 op("aten.masked_fill.Tensor", f32("b", 4), b8("b", 4), i64())
 op("aten.isclose.default", f32("b"), f32("b"))
+op("aten.isclose.default", f32(17, v="special"), f32(17, v="special"))
+op("aten.isclose.default", f32(17, v="special"), f32(17, v="special"), 1e-5, 1e-8, True)
+op("aten.isclose.default", f32(1, v=exactly(1.0)), f32(17, v="special"), 0.6)
+op("aten.isclose.default", i64("b"), i64("b"), 0.5)
 op("aten.heaviside.default", f32("b"), f32("b"))
 op("aten.isin.Tensor_Tensor", i64("b", 3), i64(4))
 fn("aten.isin.Tensor_Tensor", "known elements", lambda x: torch.isin(x, torch.tensor([1, 2, -3])), i64("b", 3))

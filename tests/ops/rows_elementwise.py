@@ -89,6 +89,9 @@ op("aten.pow.Tensor_Scalar", f32("b", v="positive"), -0.25)
 op("aten.pow.Tensor_Scalar", f32("b", v="nonzero"), -2)
 op("aten.pow.Tensor_Scalar", f32("b", v="special"), 2)
 op("aten.pow.Tensor_Scalar", i64("b"), 2)
+op("aten.pow.Tensor_Scalar", i64("b"), 4)
+op("aten.pow.Tensor_Scalar", i64("b"), 3.0)
+op("aten.pow.Tensor_Scalar", f32("b", v="nonzero"), -1)
 op("aten.pow.Tensor_Scalar", i64("b", v="positive"), 0.5)
 op("aten.pow.Tensor_Scalar", f16("b"), 2)
 op("aten.pow.Scalar", 2, f32("b"))
@@ -118,7 +121,11 @@ op("aten.addcdiv.default", f32("b", 4), f32("b", 4), f32(4, v="nonzero"), value=
 op("aten.hypot.default", f32("b"), f32("b"))
 op("aten.copysign.Tensor", f32("b"), f32("b"))
 op("aten.logaddexp.default", f32("b"), f32("b"))
+op("aten.logaddexp.default", f32(17, v="special"), f32(17, v="special"))
 op("aten.xlogy.Tensor", f32("b", v="positive"), f32("b", v="positive"))
+op("aten.xlogy.Tensor", f32(1, v=exactly(0.0)), f32(17, v="special"))
+op("aten.xlogy.Scalar_Other", f32("b", v="whole"), 2.0)
+op("aten.xlogy.Scalar_Self", 0, f32("b", v="positive"))
 
 # ---- one number ----
 for name in ("neg", "abs", "sign", "square"):
@@ -144,10 +151,12 @@ for name in ("sqrt", "rsqrt", "log", "log2", "log10", "log1p", "reciprocal"):
 for name in ("asin", "acos", "atanh"):
     op(f"aten.{name}.default", f32("b", 4, v="unit"))
 op("aten.erfinv.default", f32("b", 4, v="unit"), tolerance=1e-4)
+op("aten.erfinv.default", f32(6, v=exactly(1.0, -1.0, 0.99999, -0.999999, 1e-6, 0.0)))
 op("aten.acosh.default", f32("b", v=exactly(1.0, 1.5, 7.0)))
 for name in ("floor", "ceil", "round", "trunc"):
     op(f"aten.{name}.default", i64("b"))
 op("aten.round.decimals", f32("b"), decimals=1)
+op("aten.round.decimals", f32("b", v=exactly(25.0, 14.9, -35.0, 1e9)), decimals=-1)
 for name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit"):
     op(f"aten.{name}.default", f32("b", 17, v="special"))
 op("aten.isnan.default", i64("b"))

@@ -83,48 +83,27 @@ constexpr IrregularKernel kIrregular[] = {
     {"torch.sym_not", "executorch_prim::sym_not.Scalar"},
 };
 
-// Ops with a kernel that is not right, or not as fast as other nodes, for all their arguments: decompositions look at
-// these first. By name.
-constexpr std::string_view kDeclined[] = {
-    "_operator.mod",
-    "aten._adaptive_avg_pool2d.default",
-    "aten._cdist_forward.default",
-    "aten._native_batch_norm_legit_no_training.default",
-    "aten._unsafe_index.Tensor",
-    "aten.add.Scalar",
-    "aten.amax.default",
-    "aten.amin.default",
-    "aten.any.dim",
-    "aten.any.dims",
-    "aten.argmax.default",
-    "aten.argmin.default",
-    "aten.bitwise_and.Tensor",
-    "aten.constant_pad_nd.default",
-    "aten.cumsum.default",
-    "aten.div.Scalar",
-    "aten.index_put.default",
-    "aten.log_softmax.int",
-    "aten.max.dim",
-    "aten.mean.default",
-    "aten.mean.dim",
-    "aten.min.dim",
-    "aten.mul.Scalar",
-    "aten.pow.Tensor_Scalar",
-    "aten.prod.default",
-    "aten.prod.dim_int",
-    "aten.remainder.Scalar",
-    "aten.remainder.Tensor",
-    "aten.roll.default",
-    "aten.scatter.src",
-    "aten.scatter_add.default",
-    "aten.sign.default",
-    "aten.softmax.int",
-    "aten.split_with_sizes.default",
-    "aten.sub.Scalar",
-    "aten.sum.dim_IntList",
-    "aten.topk.default",
-    "aten.unfold.default",
-    "aten.where.self",
+// Ops with a kernel that decompositions come before, and why. By name.
+struct Declined {
+  std::string_view op, why;
+};
+constexpr Declined kDeclined[] = {
+    {"_operator.mod", "the rest has the sign of what is divided; Python gives it that of the divisor"},
+    {"aten._adaptive_avg_pool2d.default", "a mean of all pixels can be delegated"},
+    {"aten._cdist_forward.default", "a product is faster than a loop over pairs"},
+    {"aten._native_batch_norm_legit_no_training.default", "a product and a sum can be delegated"},
+    {"aten._unsafe_index.Tensor", "it is aten.index.Tensor by another name"},
+    {"aten.constant_pad_nd.default", "the kernel only adds; less than nothing is cut off"},
+    {"aten.index_put.default", "the kernel takes one dtype"},
+    {"aten.remainder.Scalar", "of integers the kernel gives the rest the sign of what is divided"},
+    {"aten.remainder.Tensor", "of integers the kernel gives the rest the sign of what is divided"},
+    {"aten.roll.default", "the kernel wants dims"},
+    {"aten.scatter.src", "the kernel takes one dtype"},
+    {"aten.scatter_add.default", "the kernel takes one dtype"},
+    {"aten.sign.default", "the kernel keeps NaN, where torch gives 0"},
+    {"aten.split_with_sizes.default", "slices that nobody reads cost nothing"},
+    {"aten.topk.default", "the kernel takes no bools"},
+    {"aten.unfold.default", "the kernel wants a dim"},
 };
 
 template <size_t Size>
@@ -145,7 +124,7 @@ bool has_kernel(std::string_view name) { return find(name) != nullptr; }
 
 bool takes(const Program& program, const Component&, const Graph&, const Node& node) {
   std::string_view op = program.schemas[node.op].name;
-  return kernel_for(op).has_value() && find(kDeclined, op) == nullptr;
+  return kernel_for(op).has_value() && std::ranges::find(kDeclined, op, &Declined::op) == std::end(kDeclined);
 }
 
 std::span<const IrregularKernel> irregular_kernels() { return kIrregular; }

@@ -121,6 +121,8 @@ Pipeline executorch_pipeline(const LoweringOptions& options) {
     pipeline.add(eliminate_dead_code());
   }
   pipeline.add(sharpen_sizes());
+  // Once more, for what a task added and for sizes that became numbers.
+  pipeline.add(normalise());
   pipeline.add(bound_dims(options.largest));
   pipeline.add(fold_weights());
   pipeline.add(quantize(options));

@@ -7,15 +7,10 @@ namespace {
 
 constexpr std::string_view kElu =
     "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor";
+constexpr std::string_view kRsub = "aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
+constexpr std::string_view kSoftplus = "aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor";
 
 bool is_float(AtenBuilder& f, ValueId x) { return kind_of(f.dtype(x)) == DTypeKind::kFloat; }
-
-/// log(1 + exp(beta * x)) / beta, which neither overflows nor loses small numbers.
-ValueId softplus(AtenBuilder& f, ValueId x, double beta) {
-  ValueId scaled = f.mul(x, beta);
-  ValueId rest = f.unary(aten::kLog1p, f.exp(f.neg(f.abs(scaled))));
-  return f.add(f.unary(aten::kRelu, x), f.mul(rest, 1 / beta));
-}
 
 bool decompose_silu(AtenBuilder& f) {
   ValueId x = f["self"];
@@ -34,14 +29,16 @@ bool decompose_hardswish(AtenBuilder& f) {
 
 bool decompose_mish(AtenBuilder& f) {
   ValueId x = f["self"];
-  return is_float(f, x) && f.replace(f.mul(x, f.tanh(softplus(f, x, 1))));
+  return is_float(f, x) && f.replace(f.mul(x, f.tanh(f.unary(kSoftplus, x))));
 }
 
+/// log(1 + exp(beta * x)) / beta, which neither overflows nor loses small numbers.
 bool decompose_softplus(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<double> beta = f.number("beta"), threshold = f.number("threshold");
   if (!is_float(f, x) || !beta || *beta == 0 || !threshold) return false;
-  ValueId smooth = softplus(f, x, *beta);
+  ValueId rest = f.unary(aten::kLog1p, f.exp(f.neg(f.abs(f.mul(x, *beta)))));
+  ValueId smooth = f.add(f.unary(aten::kRelu, x), f.mul(rest, 1 / *beta));
   // Beyond 20 there is no difference in f32.
   if (*threshold < 20) smooth = f.where(f.compare("gt", f.mul(x, *beta), Argument(*threshold)), x, smooth);
   return f.replace(smooth);
@@ -49,7 +46,7 @@ bool decompose_softplus(AtenBuilder& f) {
 
 bool decompose_log_sigmoid(AtenBuilder& f) {
   ValueId x = f["self"];
-  return is_float(f, x) && f.replace(f.neg(softplus(f, f.neg(x), 1)));
+  return is_float(f, x) && f.replace(f.neg(f.unary(kSoftplus, f.neg(x))));
 }
 
 ValueId elu(AtenBuilder& f, ValueId x, double alpha, double scale, double input_scale) {
@@ -104,7 +101,17 @@ bool decompose_threshold(AtenBuilder& f) {
   return f.replace(f.where(is_low, f.scalar(f.argument("value"), f.dtype(x)), x));
 }
 
-bool decompose_relu6(AtenBuilder& f) { return f.replace(f.clamp(f["self"], 0.0, 6.0)); }
+/// log(x / (1 - x))
+bool decompose_logit(AtenBuilder& f) {
+  ValueId x = f.cast(f["self"], f.result().dtype);
+  if (f.has("eps")) {
+    std::optional<double> eps = f.number("eps");
+    if (!eps) return false;
+    x = f.clamp(x, *eps, 1 - *eps);
+  }
+  ValueId rest = f.node(kRsub, {{"self", x}, {"other", 1.0}}, f.dtype(x), f.shape(x));
+  return f.replace(f.log(f.div(x, rest)));
+}
 
 /// x, and its product with a random factor if it is negative; none in evaluation.
 bool decompose_rrelu(AtenBuilder& f) {
@@ -127,7 +134,7 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.hardshrink.default", .name = "decompose-hardshrink", .apply = write<decompose_hardshrink>},
     {.op = "aten.softshrink.default", .name = "decompose-softshrink", .apply = write<decompose_softshrink>},
     {.op = "aten.threshold.default", .name = "decompose-threshold", .apply = write<decompose_threshold>},
-    {.op = "aten.relu6.default", .name = "decompose-relu6", .apply = write<decompose_relu6>},
+    {.op = "aten.logit.default", .name = "decompose-logit", .apply = write<decompose_logit>},
     {.op = "aten.rrelu.default", .name = "decompose-rrelu", .apply = write<decompose_rrelu>},
 };
 

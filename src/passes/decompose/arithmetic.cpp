@@ -11,66 +11,65 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+constexpr std::string_view kPow = "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor";
+constexpr std::string_view kPowScalar = "aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor";
+constexpr std::string_view kRsub = "aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
+
 bool is_float(AtenBuilder& f, ValueId x) { return kind_of(f.dtype(x)) == DTypeKind::kFloat; }
 
 /// The result's dtype, which for integers is that of floats.
 ValueId as_result(AtenBuilder& f, std::string_view operand) { return f.cast(f[operand], f.result().dtype); }
 
-/// Powers that are products: they are exact, and a kernel need not take logarithms.
-bool simplify_power(AtenBuilder& f) {
-  ValueId x = f["self"];
-  std::optional<double> exponent = f.number("exponent");
-  if (!exponent || f.dtype(x) != f.result().dtype) return false;
-  if (*exponent == 1) return f.replace(x);
-  if (*exponent == 2) return f.replace(f.mul(x, x));
-  if (*exponent == 3) return f.replace(f.mul(f.mul(x, x), x));
-  if (*exponent == 4) {
-    ValueId square = f.mul(x, x);
-    return f.replace(f.mul(square, square));
-  }
-  if (!is_float(f, x)) return false;
-  if (*exponent == 0.5) return f.replace(f.sqrt(x));
-  if (*exponent == -0.5) return f.replace(f.rsqrt(x));
-  if (*exponent == -1) return f.replace(f.reciprocal(x));
-  return false;
+/// number - x
+ValueId subtract_from(AtenBuilder& f, double number, ValueId x) {
+  return f.node(kRsub, {{"self", x}, {"other", number}}, f.dtype(x), f.shape(x));
 }
 
-/// Adding 0, multiplying by 1; and with what is true everywhere.
-bool drop_identity(AtenBuilder& f) {
-  ValueId x = f["self"];
+ValueId is_nan(AtenBuilder& f, ValueId x) { return f.node(aten::kIsNan, {{"self", x}}, DType::kBool, f.shape(x)); }
+
+/// 2 to the power of each.
+ValueId power_of_two(AtenBuilder& f, ValueId x) {
+  Argument two = is_float(f, x) ? Argument(2.0) : Argument(int64_t{2});
+  return f.node(kPowScalar, {{"self", std::move(two)}, {"exponent", x}}, f.dtype(x), f.shape(x));
+}
+
+/// Rounded down.
+ValueId whole_quotient(AtenBuilder& f, ValueId x, Argument by) {
+  std::string_view schema = by.is<ValueId>() ? aten::kDivTensorMode : aten::kDivScalarMode;
   const TensorType result = f.result();
-  if (f.dtype(x) != result.dtype || f.shape(x) != result.shape) return false;
-  const std::string& name = f.op();
-  bool is_sum = name == "aten.add.Scalar" || name == "aten.sub.Scalar";
-  // -0.0 + 0 is 0.0.
-  if (is_sum && is_float(f, x)) return false;
-  if (f.number("other") != (is_sum ? 0.0 : 1.0)) return false;
-  return f.replace(x);
+  return f.node(schema, {{"self", x}, {"other", std::move(by)}, {"rounding_mode", std::string("floor")}}, result.dtype,
+                result.shape);
 }
 
-bool drop_true(AtenBuilder& f) {
-  const TensorType result = f.result();
-  if (result.dtype != DType::kBool) return false;
-  for (bool is_left : {true, false}) {
-    ValueId constant = f[is_left ? "self" : "other"], kept = f[is_left ? "other" : "self"];
-    const Node* full = f.made_by(constant, "aten.full.default");
-    if (full == nullptr || f.dtype(kept) != DType::kBool || f.shape(kept) != result.shape) continue;
-    const Argument& value = full->arguments[1];
-    if (value == Argument(int64_t{1}) || value == Argument(true) || value == Argument(1.0)) return f.replace(kept);
-  }
-  return false;
-}
+/// Exact where an exponential of a product is not.
+bool decompose_exp2(AtenBuilder& f) { return f.replace(power_of_two(f, as_result(f, "self"))); }
 
-bool decompose_exp2(AtenBuilder& f) { return f.replace(f.exp(f.mul(as_result(f, "self"), std::numbers::ln2))); }
-
-bool decompose_erfc(AtenBuilder& f) {
+/// tanh(x / 2) * (exp(x) + 1), which loses nothing of small numbers
+bool decompose_expm1(AtenBuilder& f) {
   ValueId x = as_result(f, "self");
-  return f.replace(f.add(f.neg(f.unary(aten::kErf, x)), 1.0));
+  return f.replace(f.mul(f.tanh(f.mul(x, 0.5)), f.add(f.exp(x), 1.0)));
+}
+
+/// log(u) * x / (u - 1) with u = 1 + x, which loses nothing of small numbers
+bool decompose_log1p(AtenBuilder& f) {
+  ValueId x = as_result(f, "self");
+  ValueId u = f.add(x, 1.0), distance = f.add(u, -1.0);
+  ValueId exact = f.div(f.mul(f.log(u), x), distance);
+  ValueId is_tiny = f.compare("eq", distance, Argument(0.0)), is_infinite = f.compare("eq", x, Argument(kInfinity));
+  return f.replace(f.where(f.binary(aten::kBitwiseOr, is_tiny, is_infinite), x, exact));
+}
+
+bool decompose_log2(AtenBuilder& f) { return f.replace(f.mul(f.log(as_result(f, "self")), std::numbers::log2e)); }
+bool decompose_log10(AtenBuilder& f) { return f.replace(f.mul(f.log(as_result(f, "self")), std::numbers::log10e)); }
+bool decompose_rsqrt(AtenBuilder& f) { return f.replace(f.reciprocal(f.sqrt(as_result(f, "self")))); }
+bool decompose_erfc(AtenBuilder& f) {
+  return f.replace(subtract_from(f, 1, f.unary(aten::kErf, as_result(f, "self"))));
 }
 
 /// Giles' approximation in single precision, one polynomial in the middle and one for the tails.
 bool decompose_erfinv(AtenBuilder& f) {
-  ValueId x = as_result(f, "self");
+  DType dtype = f.result().dtype;
+  ValueId x = f.cast(f["self"], bits_of(dtype) < 32 ? DType::kF32 : dtype);
   auto polynomial = [&](ValueId w, std::initializer_list<double> factors) {
     ValueId value = f.mul(w, *factors.begin());
     for (const double* each = factors.begin() + 1; each + 1 != factors.end(); ++each) {
@@ -78,8 +77,8 @@ bool decompose_erfinv(AtenBuilder& f) {
     }
     return f.add(value, *(factors.end() - 1));
   };
-  // log1p(-x * x) loses nothing near 1, where (1 - x) * (1 + x) is exact enough.
-  ValueId w = f.neg(f.unary(aten::kLog1p, f.neg(f.mul(x, x))));
+  // Near 1 the difference is exact, and near 0 the polynomial needs few digits of w.
+  ValueId w = f.neg(f.log(f.mul(subtract_from(f, 1, x), f.add(x, 1.0))));
   ValueId middle = polynomial(f.add(w, -2.5), {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06,
                                                0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941});
   ValueId tail =
@@ -93,15 +92,13 @@ bool decompose_erfinv(AtenBuilder& f) {
 
 bool decompose_isfinite(AtenBuilder& f) {
   ValueId x = f["self"];
-  if (!is_float(f, x)) return f.replace(f.full(f.shape(x), true, DType::kBool, {x}));
-  return f.replace(f.compare("lt", f.abs(x), Argument(kInfinity)));
+  return is_float(f, x) && f.replace(f.compare("lt", f.abs(x), Argument(kInfinity)));
 }
 
 bool decompose_is_infinity(AtenBuilder& f) {
   ValueId x = f["self"];
-  if (!is_float(f, x)) return f.replace(f.full(f.shape(x), false, DType::kBool, {x}));
   double which = f.op() == "aten.isneginf.default" ? -kInfinity : kInfinity;
-  return f.replace(f.compare("eq", x, Argument(which)));
+  return is_float(f, x) && f.replace(f.compare("eq", x, Argument(which)));
 }
 
 double largest(DType dtype) {
@@ -119,9 +116,16 @@ bool decompose_nan_to_num(AtenBuilder& f) {
   };
   double limit = largest(f.dtype(x));
   auto constant = [&](double value) { return f.scalar(value, f.dtype(x)); };
-  ValueId result = f.where(f.node(aten::kIsNan, {{"self", x}}, DType::kBool, f.shape(x)), constant(given("nan", 0)), x);
+  ValueId result = f.where(is_nan(f, x), constant(given("nan", 0)), x);
+  if (!f.has("posinf") && !f.has("neginf")) return f.replace(f.clamp(result, -limit, limit));
   result = f.where(f.compare("eq", x, Argument(kInfinity)), constant(given("posinf", limit)), result);
   return f.replace(f.where(f.compare("eq", x, Argument(-kInfinity)), constant(given("neginf", -limit)), result));
+}
+
+bool decompose_trunc(AtenBuilder& f) {
+  constexpr std::string_view kCeil = "aten::ceil(Tensor self) -> Tensor";
+  ValueId x = f["self"];
+  return f.replace(f.where(f.compare("lt", x, Argument(0.0)), f.unary(kCeil, x), f.floor(x)));
 }
 
 bool decompose_frac(AtenBuilder& f) { return f.replace(f.sub(f["self"], f.unary(aten::kTrunc, f["self"]))); }
@@ -129,10 +133,7 @@ bool decompose_frac(AtenBuilder& f) { return f.replace(f.sub(f["self"], f.unary(
 /// The kernel keeps NaN, where torch gives 0.
 bool decompose_sign(AtenBuilder& f) {
   ValueId x = f["self"];
-  if (!is_float(f, x)) {
-    bool is_sign = f.op() == "aten.sign.default";
-    return !is_sign && kind_of(f.dtype(x)) != DTypeKind::kComplex && f.replace(f.unary(aten::kSign, x));
-  }
+  if (!is_float(f, x)) return false;
   ValueId above = f.cast(f.compare("gt", x, Argument(0.0)), f.dtype(x));
   return f.replace(f.sub(above, f.cast(f.compare("lt", x, Argument(0.0)), f.dtype(x))));
 }
@@ -144,16 +145,11 @@ bool decompose_remainder(AtenBuilder& f) {
   ValueId x = f.cast(f["self"], result.dtype);
   if (f.op() == "aten.remainder.Tensor") {
     ValueId y = f.cast(f["other"], result.dtype);
-    ValueId quotient =
-        f.node(aten::kDivTensorMode, {{"self", x}, {"other", y}, {"rounding_mode", std::string("floor")}}, result.dtype,
-               result.shape);
-    return f.replace(f.sub(x, f.mul(quotient, y)));
+    return f.replace(f.sub(x, f.mul(whole_quotient(f, x, y), y)));
   }
   std::optional<int64_t> y = f.integer("other");
   if (!y || *y == 0) return false;
-  ValueId quotient = f.node(aten::kDivScalarMode, {{"self", x}, {"other", *y}, {"rounding_mode", std::string("floor")}},
-                            result.dtype, result.shape);
-  return f.replace(f.sub(x, f.mul_integer(quotient, *y)));
+  return f.replace(f.sub(x, f.mul_integer(whole_quotient(f, x, *y), *y)));
 }
 
 /// Of sizes: the runtime's gives what is left the sign of what is divided, Python's that of the divisor.
@@ -174,17 +170,6 @@ bool decompose_size_remainder(AtenBuilder& f) {
   part = number("_operator.mul(Any a, Any b) -> Any", part, b, whole);
   SymExpr left = std::get<SymType>(f.result_type()).expression;
   return f.replace(number("_operator.sub(Any a, Any b) -> Any", a, part, left));
-}
-
-/// The kernel takes one dtype.
-bool cast_where(AtenBuilder& f) {
-  const TensorType result = f.result();
-  if (f.dtype(f["self"]) == result.dtype && f.dtype(f["other"]) == result.dtype) return false;
-  return f.replace(f.node(aten::kWhere,
-                          {{"condition", f["condition"]},
-                           {"self", f.cast(f["self"], result.dtype)},
-                           {"other", f.cast(f["other"], result.dtype)}},
-                          result.dtype, result.shape));
 }
 
 bool decompose_deg2rad(AtenBuilder& f) { return f.replace(f.mul(as_result(f, "self"), std::numbers::pi / 180)); }
@@ -213,13 +198,17 @@ bool decompose_logaddexp(AtenBuilder& f) {
   ValueId a = f["self"], b = f["other"];
   ValueId high = f.binary(aten::kMaximum, a, b);
   ValueId difference = f.neg(f.abs(f.sub(a, b)));
+  // Two equal infinities have no difference.
+  difference = f.where(is_nan(f, difference), f.scalar(0.0, f.dtype(difference)), difference);
   return f.replace(f.add(high, f.unary(aten::kLog1p, f.exp(difference))));
 }
 
 bool decompose_xlogy(AtenBuilder& f) {
   DType dtype = f.result().dtype;
-  ValueId x = f.cast(f["self"], dtype), y = f.cast(f["other"], dtype);
-  ValueId product = f.mul(x, f.log(y));
+  auto operand = [&](std::string_view name) {
+    return f.argument(name).is<ValueId>() ? f.cast(f[name], dtype) : f.scalar(f.argument(name), dtype);
+  };
+  ValueId x = operand("self"), y = operand("other"), product = f.mul(x, f.log(y));
   ValueId is_zero = f.compare("eq", x, Argument(0.0));
   is_zero = f.bitwise_and(is_zero, f.compare("eq", y, y));
   return f.replace(f.where(is_zero, f.scalar(0.0, dtype), product));
@@ -246,18 +235,51 @@ bool decompose_fmax(AtenBuilder& f) {
   ValueId a = f["self"], b = f["other"];
   bool is_max = f.op() == "aten.fmax.default";
   ValueId chosen = f.binary(is_max ? aten::kMaximum : aten::kMinimum, a, b);
-  chosen = f.where(f.compare("ne", a, a), b, chosen);
-  return f.replace(f.where(f.compare("ne", b, b), a, chosen));
+  if (!is_float(f, chosen)) return f.replace(chosen);
+  chosen = f.where(is_nan(f, a), b, chosen);
+  return f.replace(f.where(is_nan(f, b), a, chosen));
 }
 
 /// |a - b| <= atol + rtol * |b|
 bool decompose_isclose(AtenBuilder& f) {
   std::optional<double> rtol = f.number("rtol"), atol = f.number("atol");
-  if (!rtol || !atol || f.flag("equal_nan") || !is_float(f, f["self"])) return false;
-  ValueId a = f["self"], b = f["other"];
+  if (!rtol || !atol) return false;
+  DType dtype = is_float(f, f["self"]) ? f.dtype(f["self"]) : DType::kF32;
+  ValueId a = f.cast(f["self"], dtype), b = f.cast(f["other"], dtype);
   ValueId allowed = f.add(f.mul(f.abs(b), *rtol), *atol), distance = f.abs(f.sub(a, b));
   ValueId is_near = f.bitwise_and(f.compare("le", distance, allowed), f.compare("lt", distance, Argument(kInfinity)));
-  return f.replace(f.binary(aten::kBitwiseOr, is_near, f.compare("eq", a, b)));
+  ValueId is_close = f.binary(aten::kBitwiseOr, is_near, f.compare("eq", a, b));
+  if (f.flag("equal_nan")) is_close = f.binary(aten::kBitwiseOr, is_close, f.bitwise_and(is_nan(f, a), is_nan(f, b)));
+  return f.replace(is_close);
+}
+
+/// The angle of a point, which an arc tangent knows up to half a turn.
+bool decompose_atan2(AtenBuilder& f) {
+  constexpr std::string_view kAtan = "aten::atan(Tensor self) -> Tensor";
+  ValueId y = as_result(f, "self"), x = as_result(f, "other");
+  ValueId angle = f.unary(kAtan, f.div(y, x));
+  // -0 is below 0 here.
+  ValueId is_below =
+      f.binary(aten::kBitwiseOr, f.compare("lt", y, Argument(0.0)), f.compare("lt", f.reciprocal(y), Argument(0.0)));
+  auto constant = [&](double value) { return f.scalar(value, f.dtype(angle)); };
+  ValueId half_turn = f.where(is_below, constant(-std::numbers::pi), constant(std::numbers::pi));
+  ValueId result = f.where(f.compare("lt", x, Argument(0.0)), f.add(angle, half_turn), angle);
+  ValueId is_origin = f.bitwise_and(f.compare("eq", x, Argument(0.0)), f.compare("eq", y, Argument(0.0)));
+  return f.replace(f.where(is_origin, constant(0), result));
+}
+
+/// To the left a product, to the right a quotient rounded down.
+bool decompose_shift(AtenBuilder& f) {
+  bool is_left = f.op().starts_with("aten.bitwise_left_shift");
+  ValueId x = as_result(f, "self");
+  if (f.argument("other").is<ValueId>()) {
+    ValueId factor = power_of_two(f, as_result(f, "other"));
+    return f.replace(is_left ? f.mul(x, factor) : whole_quotient(f, x, factor));
+  }
+  std::optional<int64_t> places = f.integer("other");
+  if (!places || *places < 0 || *places > 62) return false;
+  int64_t factor = int64_t{1} << *places;
+  return f.replace(is_left ? f.mul_integer(x, factor) : whole_quotient(f, x, factor));
 }
 
 bool decompose_round_decimals(AtenBuilder& f) {
@@ -266,67 +288,45 @@ bool decompose_round_decimals(AtenBuilder& f) {
   constexpr std::string_view kRound = "aten::round(Tensor self) -> Tensor";
   double factor = std::pow(10.0, static_cast<double>(std::abs(*decimals)));
   ValueId x = f["self"];
-  ValueId scaled = f.unary(kRound, f.mul(x, *decimals >= 0 ? factor : 1 / factor));
-  return f.replace(f.mul(scaled, *decimals >= 0 ? 1 / factor : factor));
+  if (!is_float(f, x)) return false;
+  auto divided = [&](ValueId by) {
+    return f.node(aten::kDivScalar, {{"self", by}, {"other", factor}}, f.dtype(x), f.shape(x));
+  };
+  if (*decimals < 0) return f.replace(f.mul(f.unary(kRound, divided(x)), factor));
+  return f.replace(divided(f.unary(kRound, f.mul(x, factor))));
 }
 
 bool decompose_float_power(AtenBuilder& f) {
-  constexpr std::string_view kPow = "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor";
   if (!f.number("exponent")) return false;
   ValueId x = as_result(f, "self");
   return f.replace(f.node(kPow, {{"self", x}, {"exponent", f.argument("exponent")}}, f.dtype(x), f.shape(x)));
 }
 
-/// Python's operators on tensors of integers, by their names in the list of kernels.
-bool rename_shift(AtenBuilder& f) {
-  bool is_left = f.op().find("lshift") != std::string::npos;
-  std::string schema = std::string("aten::bitwise_") + (is_left ? "left" : "right") +
-                       "_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor";
-  const TensorType result = f.result();
-  return f.replace(f.node(schema, {{"self", f["self"]}, {"other", f.argument("other")}}, result.dtype, result.shape));
-}
-
-/// Both branches as tensors.
-bool decompose_where(AtenBuilder& f) {
-  const TensorType result = f.result();
-  auto branch = [&](std::string_view name) {
-    return f.argument(name).is<ValueId>() && f.graph()[f[name]].tensor() != nullptr
-               ? f[name]
-               : f.scalar(f.argument(name), result.dtype);
-  };
-  ValueId a = branch("self"), b = branch("other");
-  return f.replace(
-      f.node(aten::kWhere, {{"condition", f["condition"]}, {"self", a}, {"other", b}}, result.dtype, result.shape));
-}
-
 bool decompose_masked_fill_tensor(AtenBuilder& f) {
   const TensorType result = f.result();
   ValueId value = f.cast(f["value"], result.dtype);
-  return f.replace(f.node(aten::kWhere, {{"condition", f["mask"]}, {"self", value}, {"other", f["self"]}}, result.dtype,
-                          result.shape));
+  return f.replace(f.where(f["mask"], value, f["self"]));
 }
 
 constexpr RewriteRule kRules[] = {
-    {.op = "aten.pow.Tensor_Scalar", .name = "simplify-power", .apply = write<simplify_power>},
-    {.op = "aten.add.Scalar", .name = "drop-identity", .apply = write<drop_identity>},
-    {.op = "aten.sub.Scalar", .name = "drop-identity", .apply = write<drop_identity>},
-    {.op = "aten.mul.Scalar", .name = "drop-identity", .apply = write<drop_identity>},
-    {.op = "aten.div.Scalar", .name = "drop-identity", .apply = write<drop_identity>},
-    {.op = "aten.bitwise_and.Tensor", .name = "drop-true", .apply = write<drop_true>},
     {.op = "aten.exp2.default", .name = "decompose-exp2", .apply = write<decompose_exp2>},
+    {.op = "aten.expm1.default", .name = "decompose-expm1", .apply = write<decompose_expm1>},
+    {.op = "aten.log1p.default", .name = "decompose-log1p", .apply = write<decompose_log1p>},
+    {.op = "aten.log2.default", .name = "decompose-log", .apply = write<decompose_log2>},
+    {.op = "aten.log10.default", .name = "decompose-log", .apply = write<decompose_log10>},
+    {.op = "aten.rsqrt.default", .name = "decompose-rsqrt", .apply = write<decompose_rsqrt>},
     {.op = "aten.erfc.default", .name = "decompose-erfc", .apply = write<decompose_erfc>},
     {.op = "aten.erfinv.default", .name = "decompose-erfinv", .apply = write<decompose_erfinv>},
     {.op = "aten.isfinite.default", .name = "decompose-isfinite", .apply = write<decompose_isfinite>},
     {.op = "aten.isposinf.default", .name = "decompose-is-infinity", .apply = write<decompose_is_infinity>},
     {.op = "aten.isneginf.default", .name = "decompose-is-infinity", .apply = write<decompose_is_infinity>},
     {.op = "aten.nan_to_num.default", .name = "decompose-nan-to-num", .apply = write<decompose_nan_to_num>},
+    {.op = "aten.trunc.default", .name = "decompose-trunc", .apply = write<decompose_trunc>},
     {.op = "aten.frac.default", .name = "decompose-frac", .apply = write<decompose_frac>},
-    {.op = "aten.sgn.default", .name = "decompose-sign", .apply = write<decompose_sign>},
     {.op = "aten.sign.default", .name = "decompose-sign", .apply = write<decompose_sign>},
     {.op = "aten.remainder.Tensor", .name = "decompose-remainder", .apply = write<decompose_remainder>},
     {.op = "aten.remainder.Scalar", .name = "decompose-remainder", .apply = write<decompose_remainder>},
     {.op = "_operator.mod", .name = "decompose-remainder", .apply = write<decompose_size_remainder>},
-    {.op = "aten.where.self", .name = "cast-where", .apply = write<cast_where>},
     {.op = "aten.deg2rad.default", .name = "decompose-degrees", .apply = write<decompose_deg2rad>},
     {.op = "aten.rad2deg.default", .name = "decompose-degrees", .apply = write<decompose_rad2deg>},
     {.op = "aten.lerp.Scalar", .name = "decompose-lerp", .apply = write<decompose_lerp>},
@@ -335,18 +335,20 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.hypot.default", .name = "decompose-hypot", .apply = write<decompose_hypot>},
     {.op = "aten.logaddexp.default", .name = "decompose-logaddexp", .apply = write<decompose_logaddexp>},
     {.op = "aten.xlogy.Tensor", .name = "decompose-xlogy", .apply = write<decompose_xlogy>},
+    {.op = "aten.xlogy.Scalar_Other", .name = "decompose-xlogy", .apply = write<decompose_xlogy>},
+    {.op = "aten.xlogy.Scalar_Self", .name = "decompose-xlogy", .apply = write<decompose_xlogy>},
     {.op = "aten.copysign.Tensor", .name = "decompose-copysign", .apply = write<decompose_copysign>},
     {.op = "aten.signbit.default", .name = "decompose-signbit", .apply = write<decompose_signbit>},
     {.op = "aten.fmax.default", .name = "decompose-fmax", .apply = write<decompose_fmax>},
     {.op = "aten.fmin.default", .name = "decompose-fmax", .apply = write<decompose_fmax>},
     {.op = "aten.isclose.default", .name = "decompose-isclose", .apply = write<decompose_isclose>},
+    {.op = "aten.atan2.default", .name = "decompose-atan2", .apply = write<decompose_atan2>},
+    {.op = "aten.bitwise_left_shift.Tensor", .name = "decompose-shift", .apply = write<decompose_shift>},
+    {.op = "aten.bitwise_left_shift.Tensor_Scalar", .name = "decompose-shift", .apply = write<decompose_shift>},
+    {.op = "aten.bitwise_right_shift.Tensor", .name = "decompose-shift", .apply = write<decompose_shift>},
+    {.op = "aten.bitwise_right_shift.Tensor_Scalar", .name = "decompose-shift", .apply = write<decompose_shift>},
     {.op = "aten.round.decimals", .name = "decompose-round", .apply = write<decompose_round_decimals>},
     {.op = "aten.float_power.Tensor_Scalar", .name = "decompose-power", .apply = write<decompose_float_power>},
-    {.op = "aten.__lshift__.Scalar", .name = "rename-shift", .apply = write<rename_shift>},
-    {.op = "aten.__rshift__.Scalar", .name = "rename-shift", .apply = write<rename_shift>},
-    {.op = "aten.where.Scalar", .name = "decompose-where", .apply = write<decompose_where>},
-    {.op = "aten.where.ScalarOther", .name = "decompose-where", .apply = write<decompose_where>},
-    {.op = "aten.where.ScalarSelf", .name = "decompose-where", .apply = write<decompose_where>},
     {.op = "aten.masked_fill.Tensor", .name = "decompose-masked-fill", .apply = write<decompose_masked_fill_tensor>},
 };
 

@@ -47,21 +47,9 @@ ValueId by_channel(AtenBuilder& f, ValueId vector, ValueId image) {
 bool decompose_batch_norm(AtenBuilder& f) {
   ValueId x = f["input"];
   bool is_training = f.knows("training") && f.flag("training");
-  if (f.rank(x) < 2) return false;
+  if (f.rank(x) < 2 || is_training || !f.has("running_mean") || !f.has("running_var")) return false;
   DType dtype = f.dtype(x);
-  ValueId mean, variance;
-  if (f.has("running_mean") && f.has("running_var") && !is_training) {
-    mean = f.cast(f["running_mean"], dtype);
-    variance = f.cast(f["running_var"], dtype);
-  } else if (!f.has("running_mean") && !f.has("running_var") && f.output_count() == 1) {
-    std::vector<int64_t> dims = {0};
-    for (size_t i = 2; i < f.rank(x); ++i) dims.push_back(static_cast<int64_t>(i));
-    ValueId kept = f.mean(x, dims, true), distance = f.sub(x, kept);
-    mean = f.reshape(kept, {f.size(x, 1)});
-    variance = f.mean(f.mul(distance, distance), dims, false);
-  } else {
-    return false;
-  }
+  ValueId mean = f.cast(f["running_mean"], dtype), variance = f.cast(f["running_var"], dtype);
   std::string_view eps_name = f.knows("eps") ? "eps" : "epsilon";
   ValueId factor = f.rsqrt(f.add(variance, f.number(eps_name).value_or(1e-5)));
   if (f.has("weight")) factor = f.mul(factor, f["weight"]);
@@ -77,6 +65,7 @@ bool decompose_batch_norm(AtenBuilder& f) {
 
 /// (sum |x|^order)^(1/order) over dims
 ValueId vector_norm(AtenBuilder& f, ValueId x, double order, const std::vector<int64_t>& dims, bool keeps_dims) {
+  if (f.rank(x) == 0 && order != 0) return f.abs(x);
   if (order == 2) return f.sqrt(f.sum(f.mul(x, x), dims, keeps_dims));
   if (order == 1) return f.sum(f.abs(x), dims, keeps_dims);
   if (std::isinf(order)) {
@@ -104,7 +93,7 @@ bool decompose_vector_norm(AtenBuilder& f) {
     if (!given) return false;
     order = *given;
   }
-  if (kind_of(dtype) != DTypeKind::kFloat) return false;
+  if (kind_of(dtype) != DTypeKind::kFloat || kind_of(f.dtype(x)) == DTypeKind::kComplex) return false;
   std::vector<int64_t> dims = f.dims("dim", f.rank(x));
   // With an order, linalg_norm over two dims is that of a matrix; without one all elements count.
   if (f.op() == "aten.linalg_norm.default" && f.has("ord") && dims.size() != 1) return false;
@@ -135,6 +124,30 @@ bool decompose_cosine_similarity(AtenBuilder& f) {
   return f.replace(f.sum(f.mul(unit(a), unit(b)), {at}, false));
 }
 
+/// Distances of rows, one by one.
+bool decompose_distance(AtenBuilder& f) {
+  std::optional<double> order = f.number("p"), eps = f.number("eps");
+  if (!order || !eps || (f.rank(f["x1"]) == 0 && f.rank(f["x2"]) == 0)) return false;
+  ValueId difference = f.add(f.sub(f["x1"], f["x2"]), *eps);
+  return f.replace(vector_norm(f, difference, *order, {-1}, f.flag("keepdim")));
+}
+
+/// Distances between all rows of two matrices.
+bool decompose_cdist(AtenBuilder& f) {
+  constexpr int64_t kFewRows = 25;  // up to here torch takes differences, beyond a product
+  ValueId a = f["x1"], b = f["x2"];
+  std::optional<double> order = f.number("p");
+  if (!order || f.rank(a) < 2 || f.rank(b) < 2) return false;
+  if (order == 2.0 &&
+      std::max(f.size(a, -2).as_integer().value_or(0), f.size(b, -2).as_integer().value_or(0)) > kFewRows) {
+    ValueId other = f.transpose(b, -2, -1);
+    ValueId squares = f.add(f.sum(f.mul(a, a), {-1}, true), f.sum(f.mul(other, other), {-2}, true));
+    return f.replace(f.sqrt(f.clamp(f.sub(squares, f.mul(f.matmul(a, other), 2.0)), 0.0, std::nullopt)));
+  }
+  ValueId difference = f.sub(f.unsqueeze(a, -2), f.unsqueeze(b, -3));
+  return f.replace(vector_norm(f, difference, *order, {-1}, false));
+}
+
 constexpr RewriteRule kRules[] = {
     {.op = "aten.rms_norm.default", .name = "decompose-rms-norm", .apply = write<decompose_rms_norm>},
     {.op = "aten.batch_norm.default", .name = "decompose-batch-norm", .apply = write<decompose_batch_norm>},
@@ -149,6 +162,9 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.cosine_similarity.default",
      .name = "decompose-cosine-similarity",
      .apply = write<decompose_cosine_similarity>},
+    {.op = "aten.pairwise_distance.default", .name = "decompose-distance", .apply = write<decompose_distance>},
+    {.op = "aten.cdist.default", .name = "decompose-cdist", .apply = write<decompose_cdist>},
+    {.op = "aten._cdist_forward.default", .name = "decompose-cdist", .apply = write<decompose_cdist>},
 };
 
 }  // namespace

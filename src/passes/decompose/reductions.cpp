@@ -8,33 +8,13 @@ namespace argosy::decompose {
 namespace {
 
 constexpr std::string_view kAnyDims = "aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor";
-constexpr std::string_view kProd = "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor";
+constexpr std::string_view kLogsumexp = "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
+constexpr std::string_view kProdDim =
+    "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+constexpr std::string_view kStd =
+    "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor";
 
-std::vector<int64_t> all_dims(AtenBuilder& f, ValueId x) {
-  std::vector<int64_t> dims;
-  for (size_t i = 0; i < f.rank(x); ++i) dims.push_back(static_cast<int64_t>(i));
-  return dims;
-}
-
-bool decompose_sum(AtenBuilder& f) {
-  ValueId x = f["self"];
-  return f.replace(f.sum(x, all_dims(f, x), false, f.result().dtype));
-}
-
-bool decompose_mean(AtenBuilder& f) {
-  ValueId x = f.cast(f["self"], f.result().dtype);
-  return f.replace(f.mean(x, all_dims(f, x), false));
-}
-
-/// Over the dims of a tensor that has none: kernels count on some.
-bool reduce_nothing(AtenBuilder& f) {
-  ValueId x = f["self"];
-  if (f.rank(x) != 0) return false;
-  if (f.output_count() == 2) return f.replace({x, f.scalar(int64_t{0}, DType::kI64)});
-  const std::string& name = f.op();
-  if (name.starts_with("aten.arg")) return f.replace(f.scalar(int64_t{0}, DType::kI64));
-  return f.replace(x);
-}
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// All are true if none is not.
 bool decompose_all(AtenBuilder& f) {
@@ -42,43 +22,60 @@ bool decompose_all(AtenBuilder& f) {
   ValueId is_false = f.logical_not(x);
   ValueId any;
   const Sizes shape = f.result().shape;
-  if (f.knows("dim") && f.has("dim")) {
-    std::vector<int64_t> dims = f.dims("dim", f.rank(x));
-    any = f.rank(x) == 0
-              ? is_false
-              : f.node(kAnyDims, {{"self", is_false}, {"dim", to_list(dims)}, {"keepdim", f.flag("keepdim")}},
-                       DType::kBool, shape);
+  if (f.has("dim")) {
+    IntList dims = to_list(f.dims("dim", f.rank(x)));
+    any = f.node(kAnyDims, {{"self", is_false}, {"dim", dims}, {"keepdim", f.flag("keepdim")}}, DType::kBool, shape);
   } else {
-    any = f.rank(x) == 0 ? is_false : f.node(aten::kAny, {{"self", is_false}}, DType::kBool, shape);
+    any = f.node(aten::kAny, {{"self", is_false}}, DType::kBool, shape);
   }
   return f.replace(f.cast(f.logical_not(any), f.result().dtype));
 }
 
 bool decompose_count_nonzero(AtenBuilder& f) {
   ValueId x = f["self"];
-  ValueId counted = f.dtype(x) == DType::kBool ? x : f.compare("ne", x, Argument(int64_t{0}));
-  return f.replace(f.sum(counted, f.dims("dim", f.rank(x)), false, DType::kI64));
+  return f.replace(f.sum(f.cast(x, DType::kBool), f.dims("dim", f.rank(x)), false, DType::kI64));
 }
 
-bool decompose_std(AtenBuilder& f) {
-  ValueId x = f["self"];
+// ---- variances over a number of elements that is not known; else they are taken apart before ----
+
+/// The op with the arguments of this one.
+ValueId spread(AtenBuilder& f, std::string_view schema) {
   const TensorType result = f.result();
-  ValueId variance = f.node(aten::kVar,
-                            {{"self", x},
-                             {"dim", to_list(f.dims("dim", f.rank(x)))},
-                             {"correction", f.argument("correction")},
-                             {"keepdim", f.flag("keepdim")}},
-                            result.dtype, result.shape);
-  return f.replace(f.sqrt(variance));
+  return f.node(schema,
+                {{"self", f["self"]},
+                 {"dim", to_list(f.dims("dim", f.rank(f["self"])))},
+                 {"correction", f.argument("correction")},
+                 {"keepdim", f.flag("keepdim")}},
+                result.dtype, result.shape);
+}
+
+bool decompose_std(AtenBuilder& f) { return f.replace(f.sqrt(spread(f, aten::kVar))); }
+
+/// std_mean, var_mean
+bool decompose_spread_and_mean(AtenBuilder& f) {
+  ValueId x = f["self"], mean = f.mean(x, f.dims("dim", f.rank(x)), f.flag("keepdim"));
+  return f.replace({spread(f, f.op() == "aten.std_mean.correction" ? kStd : aten::kVar), mean});
+}
+
+bool decompose_variance(AtenBuilder& f) {
+  ValueId x = f["self"];
+  DType dtype = f.dtype(x);
+  std::optional<double> correction = f.has("correction") ? f.number("correction") : 1.0;
+  if (!correction || kind_of(dtype) != DTypeKind::kFloat) return false;
+  std::vector<int64_t> dims = f.dims("dim", f.rank(x));
+  SymExpr count = f.one();
+  for (int64_t dim : dims) count = f.symbols().mul(count, f.size(x, dim));
+  ValueId distance = f.sub(x, f.mean(x, dims, true));
+  ValueId divisor = f.add(f.scalar(f.as_argument(f.item(count, {x})), dtype), -*correction);
+  return f.replace(f.div(f.sum(f.mul(distance, distance), dims, f.flag("keepdim")), f.clamp(divisor, 0.0, {})));
 }
 
 /// max + log(sum(exp(x - max))), where a maximum that is not finite is left out.
 bool decompose_logsumexp(AtenBuilder& f) {
   ValueId x = f.cast(f["self"], f.result().dtype);
   std::vector<int64_t> dims = f.dims("dim", f.rank(x));
-  double infinity = std::numeric_limits<double>::infinity();
   ValueId high = f.amax(x, dims, true);
-  high = f.where(f.compare("eq", f.abs(high), Argument(infinity)), f.scalar(0.0, f.dtype(x)), high);
+  high = f.where(f.compare("eq", f.abs(high), Argument(kInfinity)), f.scalar(0.0, f.dtype(x)), high);
   ValueId total = f.log(f.sum(f.exp(f.sub(x, high)), dims, true));
   return f.replace(f.reshape(f.add(total, high), f.result().shape));
 }
@@ -95,52 +92,75 @@ bool decompose_aminmax(AtenBuilder& f) {
   return f.replace({results[0], results[1]});
 }
 
-bool decompose_prod_default(AtenBuilder& f) {
-  ValueId x = f["self"];
-  DType dtype = f.result().dtype;
-  if (f.dtype(x) == dtype && !f.has("dtype")) return false;
-  return f.replace(f.node(kProd, {{"self", f.cast(x, dtype)}}, dtype, {}));
+// ---- over all up to each; the square of the dim in memory ----
+
+/// Places along a dim, or pairs of them, so that they broadcast over the dims behind it.
+ValueId before_dims(AtenBuilder& f, ValueId places, ValueId x, int64_t dim) {
+  for (size_t i = static_cast<size_t>(dim) + 1; i < f.rank(x); ++i) places = f.unsqueeze(places, -1);
+  return places;
 }
 
-bool decompose_distance(AtenBuilder& f) {
-  ValueId difference = f.add(f.sub(f["x1"], f["x2"]), f.number("eps").value_or(1e-6));
-  if (f.number("p") != 2.0 || f.rank(difference) == 0) return false;
-  return f.replace(f.sqrt(f.sum(f.mul(difference, difference), {-1}, f.flag("keepdim"))));
+/// [n, n, 1..]: whether the column counts for the result of the row.
+ValueId up_to_each(AtenBuilder& f, ValueId x, int64_t dim) {
+  ValueId places = f.arange(f.size(x, dim), DType::kI64, {x});
+  return before_dims(f, f.compare("le", places, f.unsqueeze(places, 1)), x, dim);
 }
 
-/// Distances between all rows of two matrices.
-bool decompose_cdist(AtenBuilder& f) {
-  ValueId a = f["x1"], b = f["x2"];
-  std::optional<double> order = f.number("p");
-  if (order != 2.0 || f.rank(a) < 2 || f.rank(b) < 2) return false;
-  ValueId difference = f.sub(f.unsqueeze(a, -2), f.unsqueeze(b, -3));
-  return f.replace(f.sqrt(f.sum(f.mul(difference, difference), {-1}, false)));
+/// [.., n, ..] to [.., n, n, ..]: row i has what counts for result i, and `rest` elsewhere.
+ValueId all_up_to_each(AtenBuilder& f, ValueId x, int64_t dim, Argument rest) {
+  return f.where(up_to_each(f, x, dim), f.unsqueeze(x, dim), f.scalar(std::move(rest), f.dtype(x)));
 }
 
-/// softmax with a dtype of its own casts first.
-bool cast_softmax(AtenBuilder& f) {
-  ValueId x = f["self"];
-  DType dtype = f.result().dtype;
-  if (!f.has("dtype") && f.dtype(x) == dtype) return false;
-  std::string schema = f.schema().text;
-  return f.replace(f.node(schema, {{"self", f.cast(x, dtype)}, {"dim", f.argument("dim")}}, dtype, f.shape(x)));
+/// A dim of a tensor that has some.
+std::optional<int64_t> dim_of(AtenBuilder& f) {
+  std::optional<size_t> dim = f.dim("dim", f.rank(f["self"]));
+  if (!dim || f.rank(f["self"]) == 0) return std::nullopt;
+  return static_cast<int64_t>(*dim);
 }
 
-/// The product of all up to each, as a product over a triangle.
 bool decompose_cumprod(AtenBuilder& f) {
+  std::optional<int64_t> dim = dim_of(f);
+  if (!dim) return false;
   ValueId x = f.cast(f["self"], f.result().dtype);
-  std::optional<size_t> dim = f.dim("dim", f.rank(x));
-  if (!dim || f.rank(x) == 0) return false;
-  constexpr std::string_view kProdDim =
-      "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
-  SymExpr size = f.size(x, static_cast<int64_t>(*dim));
-  // [.., n, ..] to [.., n, n, ..]: row i has the factors of result i.
-  auto at = static_cast<int64_t>(*dim);
-  ValueId rows = f.unsqueeze(f.arange(size, DType::kI64, {x}), 1), columns = f.arange(size, DType::kI64, {x});
-  ValueId is_factor = f.compare("le", columns, rows);
-  for (size_t i = *dim + 1; i < f.rank(x); ++i) is_factor = f.unsqueeze(is_factor, -1);
-  ValueId factors = f.where(is_factor, f.unsqueeze(x, at), 1.0);
-  return f.replace(f.node(kProdDim, {{"self", factors}, {"dim", at + 1}}, f.dtype(x), f.result().shape));
+  ValueId factors = all_up_to_each(f, x, *dim, int64_t{1});
+  return f.replace(f.node(kProdDim, {{"self", factors}, {"dim", *dim + 1}}, f.dtype(x), f.shape(x)));
+}
+
+bool decompose_logcumsumexp(AtenBuilder& f) {
+  std::optional<int64_t> dim = dim_of(f);
+  if (!dim) return false;
+  ValueId x = f["self"], summands = all_up_to_each(f, x, *dim, -kInfinity);
+  return f.replace(f.node(kLogsumexp, {{"self", summands}, {"dim", IntList{*dim + 1}}}, f.dtype(x), f.shape(x)));
+}
+
+/// What no element of a dtype is above, or below.
+std::optional<Argument> extreme(DType dtype, bool is_upper) {
+  if (kind_of(dtype) == DTypeKind::kFloat) return is_upper ? kInfinity : -kInfinity;
+  if (kind_of(dtype) != DTypeKind::kSigned) return std::nullopt;
+  auto largest = static_cast<int64_t>(~uint64_t{0} >> (65 - bits_of(dtype)));
+  return is_upper ? largest : -largest - 1;
+}
+
+/// cummax, cummin and where they are; of equal ones the last.
+bool decompose_cumulative_extreme(AtenBuilder& f) {
+  bool is_max = f.op() == "aten.cummax.default";
+  ValueId x = f["self"];
+  std::optional<int64_t> dim = dim_of(f);
+  std::optional<Argument> rest = extreme(f.dtype(x), !is_max);
+  if (!dim || !rest) return false;
+  ValueId seen = all_up_to_each(f, x, *dim, *rest);
+  ValueId found =
+      f.node(is_max ? aten::kAmax : aten::kAmin, {{"self", seen}, {"dim", IntList{*dim + 1}}}, f.dtype(x), f.shape(x));
+  if (!f.is_used(1)) return f.replace({found, f.scalar(int64_t{0}, DType::kI64)});
+  ValueId is_found = f.compare("eq", seen, f.unsqueeze(found, *dim + 1));
+  if (kind_of(f.dtype(x)) == DTypeKind::kFloat) {
+    is_found =
+        f.binary(aten::kBitwiseOr, is_found, f.node(aten::kIsNan, {{"self", seen}}, DType::kBool, f.shape(seen)));
+  }
+  is_found = f.bitwise_and(is_found, up_to_each(f, x, *dim));
+  ValueId places = before_dims(f, f.arange(f.size(x, *dim), DType::kI64, {x}), x, *dim);
+  ValueId last = f.amax(f.where(is_found, places, f.scalar(int64_t{-1}, DType::kI64)), {*dim + 1}, false);
+  return f.replace({found, last});
 }
 
 /// What each element has more than the one before it, `n` times.
@@ -165,35 +185,21 @@ bool decompose_diff(AtenBuilder& f) {
 
 constexpr RewriteRule kRules[] = {
     {.op = "aten.diff.default", .name = "decompose-diff", .apply = write<decompose_diff>},
-    {.op = "aten.sum.dim_IntList", .name = "reduce-nothing", .apply = write<reduce_nothing>},
-    {.op = "aten.mean.dim", .name = "reduce-nothing", .apply = write<reduce_nothing>},
-    {.op = "aten.amax.default", .name = "reduce-nothing", .apply = write<reduce_nothing>},
-    {.op = "aten.amin.default", .name = "reduce-nothing", .apply = write<reduce_nothing>},
-    {.op = "aten.any.dim", .name = "reduce-nothing", .apply = write<reduce_nothing>},
-    {.op = "aten.any.dims", .name = "reduce-nothing", .apply = write<reduce_nothing>},
-    {.op = "aten.max.dim", .name = "reduce-nothing", .apply = write<reduce_nothing>},
-    {.op = "aten.min.dim", .name = "reduce-nothing", .apply = write<reduce_nothing>},
-    {.op = "aten.argmax.default", .name = "reduce-nothing", .apply = write<reduce_nothing>},
-    {.op = "aten.argmin.default", .name = "reduce-nothing", .apply = write<reduce_nothing>},
-    {.op = "aten.prod.dim_int", .name = "reduce-nothing", .apply = write<reduce_nothing>},
-    {.op = "aten.cumsum.default", .name = "reduce-nothing", .apply = write<reduce_nothing>},
-    {.op = "aten.sum.default", .name = "decompose-sum", .apply = write<decompose_sum>},
-    {.op = "aten.mean.default", .name = "decompose-mean", .apply = write<decompose_mean>},
     {.op = "aten.all.default", .name = "decompose-all", .apply = write<decompose_all>},
     {.op = "aten.all.dim", .name = "decompose-all", .apply = write<decompose_all>},
     {.op = "aten.all.dims", .name = "decompose-all", .apply = write<decompose_all>},
     {.op = "aten.count_nonzero.default", .name = "decompose-count", .apply = write<decompose_count_nonzero>},
     {.op = "aten.count_nonzero.dim_IntList", .name = "decompose-count", .apply = write<decompose_count_nonzero>},
     {.op = "aten.std.correction", .name = "decompose-std", .apply = write<decompose_std>},
+    {.op = "aten.std_mean.correction", .name = "decompose-std", .apply = write<decompose_spread_and_mean>},
+    {.op = "aten.var_mean.correction", .name = "decompose-variance", .apply = write<decompose_spread_and_mean>},
+    {.op = "aten.var.correction", .name = "decompose-variance", .apply = write<decompose_variance>},
     {.op = "aten.logsumexp.default", .name = "decompose-logsumexp", .apply = write<decompose_logsumexp>},
     {.op = "aten.aminmax.default", .name = "decompose-aminmax", .apply = write<decompose_aminmax>},
-    {.op = "aten.prod.default", .name = "cast-product", .apply = write<decompose_prod_default>},
-    {.op = "aten.pairwise_distance.default", .name = "decompose-distance", .apply = write<decompose_distance>},
-    {.op = "aten.cdist.default", .name = "decompose-cdist", .apply = write<decompose_cdist>},
-    {.op = "aten._cdist_forward.default", .name = "decompose-cdist", .apply = write<decompose_cdist>},
-    {.op = "aten.softmax.int", .name = "cast-softmax", .apply = write<cast_softmax>},
-    {.op = "aten.log_softmax.int", .name = "cast-softmax", .apply = write<cast_softmax>},
-    {.op = "aten.cumprod.default", .name = "decompose-cumprod", .apply = write<decompose_cumprod>},
+    {.op = "aten.cumprod.default", .name = "decompose-cumulative", .apply = write<decompose_cumprod>},
+    {.op = "aten.logcumsumexp.default", .name = "decompose-cumulative", .apply = write<decompose_logcumsumexp>},
+    {.op = "aten.cummax.default", .name = "decompose-cumulative", .apply = write<decompose_cumulative_extreme>},
+    {.op = "aten.cummin.default", .name = "decompose-cumulative", .apply = write<decompose_cumulative_extreme>},
 };
 
 }  // namespace

@@ -1,6 +1,3 @@
-#include <cmath>
-#include <limits>
-
 #include "backends/onnx/translations.h"
 
 namespace argosy::onnx {
@@ -36,14 +33,6 @@ void emit_mul(const Emitter& e, const Translation&) {
 void emit_binary(const Emitter& e, const Translation& row) {
   auto [self, other] = operands(e);
   e.yield(e.node(row.onnx_op, {self, other}));
-}
-
-// fmax(Tensor self, Tensor other) -> Tensor: the other one where one is NaN
-void emit_number_if_any(const Emitter& e, const Translation& row) {
-  auto [self, other] = operands(e);
-  Ref chosen = e.node(row.onnx_op, {self, other});
-  chosen = e.node("Where", {e.node("IsNaN", {self}), other, chosen});
-  e.yield(e.node("Where", {e.node("IsNaN", {other}), self, chosen}));
 }
 
 /// a // b rounded down, or towards zero. ONNX divides integers towards zero.
@@ -85,17 +74,9 @@ void emit_fmod(const Emitter& e, const Translation&) {
 // pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor
 // pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor
 // pow.Scalar(Scalar self, Tensor exponent) -> Tensor
-void emit_pow(const Emitter& e, const Translation& row) {
+void emit_pow(const Emitter& e, const Translation&) {
   DType dtype = e.result().dtype;
-  Ref base = e.operand("self", dtype);
-  auto exponent = row.op == "aten.pow.Tensor_Scalar" ? e.constant_number("exponent") : std::nullopt;
-  if (exponent == 1.0) return e.yield(base);
-  if (exponent == 2.0) return e.yield(e.mul(base, base));
-  if (exponent == 3.0) return e.yield(e.mul(e.mul(base, base), base));
-  if (exponent == 0.5 && is_float(dtype)) return e.yield(e.node("Sqrt", {base}));
-  if (exponent == -0.5) return e.yield(e.node("Reciprocal", {e.node("Sqrt", {base})}));
-  if (exponent == -1.0) return e.yield(e.node("Reciprocal", {base}));
-  e.yield(e.node("Pow", {base, e.operand("exponent", dtype)}));
+  e.yield(e.node("Pow", {e.operand("self", dtype), e.operand("exponent", dtype)}));
 }
 
 /// The type in which two operands of a comparison are compared.
@@ -131,19 +112,9 @@ void emit_bitwise_not(const Emitter& e, const Translation&) {
   e.yield(e.node(e.result().dtype == DType::kBool ? "Not" : "BitwiseNot", {e.tensor("self")}));
 }
 
-// bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor: a product; to the right a quotient rounded
-// down
-void emit_shift(const Emitter& e, const Translation& row) {
-  auto [self, other] = operands(e);
-  DType dtype = e.result().dtype;
-  Ref factor = e.node("Pow", {e.builder().scalar(int64_t{2}, dtype), other});
-  e.yield(row.onnx_op == "Mul" ? e.mul(self, factor) : rounded_quotient(e, self, factor, dtype, true));
-}
-
-// where.self(Tensor condition, Tensor self, Tensor other) -> Tensor, and with numbers in place of either
+// where.self(Tensor condition, Tensor self, Tensor other) -> Tensor
 void emit_where(const Emitter& e, const Translation&) {
-  auto [self, other] = operands(e);
-  e.yield(e.node("Where", {e.cast(e.tensor("condition"), DType::kBool), self, other}));
+  e.yield(e.node("Where", {e.tensor("condition"), e.tensor("self"), e.tensor("other")}));
 }
 
 // masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor
@@ -162,72 +133,6 @@ void emit_clamp(const Emitter& e, const Translation&) {
   e.yield(value);
 }
 
-// lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor
-void emit_lerp(const Emitter& e, const Translation&) {
-  Ref start = e.tensor("self"), end = e.tensor("end");
-  e.yield(e.add(start, e.mul(e.operand("weight", e.result().dtype), e.sub(end, start))));
-}
-
-// hypot(Tensor self, Tensor other) -> Tensor
-void emit_hypot(const Emitter& e, const Translation&) {
-  auto [self, other] = operands(e);
-  e.yield(e.node("Sqrt", {e.add(e.mul(self, self), e.mul(other, other))}));
-}
-
-// xlogy.Tensor(Tensor self, Tensor other) -> Tensor: 0 where the factor is 0
-void emit_xlogy(const Emitter& e, const Translation&) {
-  auto [self, other] = operands(e);
-  Ref zero = e.like(self, 0);
-  e.yield(e.node("Where", {e.node("Equal", {self, zero}), zero, e.mul(self, e.node("Log", {other}))}));
-}
-
-// logaddexp(Tensor self, Tensor other) -> Tensor
-void emit_logaddexp(const Emitter& e, const Translation&) {
-  auto [self, other] = operands(e);
-  Ref largest = e.node("Max", {self, other});
-  Ref sum = e.add(e.node("Exp", {e.sub(self, largest)}), e.node("Exp", {e.sub(other, largest)}));
-  e.yield(e.add(largest, e.node("Log", {sum})));
-}
-
-// isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor
-void emit_isclose(const Emitter& e, const Translation&) {
-  if (e.flag("equal_nan")) e.decline("equal_nan");
-  DType dtype = e.type("self").dtype;
-  Ref self = e.tensor("self"), other = e.operand("other", dtype);
-  Ref allowed = e.add(e.mul(e.node("Abs", {other}), e.like(other, e.real("rtol"))), e.like(other, e.real("atol")));
-  Ref is_near = e.node("LessOrEqual", {e.node("Abs", {e.sub(self, other)}), allowed});
-  e.yield(e.node("Or", {e.node("Equal", {self, other}), is_near}));
-}
-
-// copysign.Tensor(Tensor self, Tensor other) -> Tensor
-void emit_copysign(const Emitter& e, const Translation&) {
-  auto [self, other] = operands(e);
-  Ref zero = e.like(other, 0), size = e.node("Abs", {self});
-  Ref is_below = e.node("Or", {e.node("Less", {other, zero}), e.node("Less", {e.node("Reciprocal", {other}), zero})});
-  e.yield(e.node("Where", {is_below, e.node("Neg", {size}), size}));
-}
-
-// heaviside(Tensor self, Tensor values) -> Tensor
-void emit_heaviside(const Emitter& e, const Translation&) {
-  Ref self = e.tensor("self"), zero = e.like(self, 0);
-  Ref step = e.cast(e.node("Greater", {self, zero}), e.result().dtype);
-  e.yield(e.node("Where", {e.node("Equal", {self, zero}), e.tensor("values"), step}));
-}
-
-// atan2(Tensor self, Tensor other) -> Tensor
-void emit_atan2(const Emitter& e, const Translation&) {
-  auto [y, x] = operands(e);
-  constexpr double kPi = 3.14159265358979323846;
-  Ref zero = e.like(x, 0);
-  Ref angle = e.node("Atan", {e.div(y, x)});
-  // -0 is below 0 here.
-  Ref is_below = e.node("Or", {e.node("Less", {y, zero}), e.node("Less", {e.node("Reciprocal", {y}), zero})});
-  Ref turned = e.node("Where", {is_below, e.like(y, -kPi), e.like(y, kPi)});
-  Ref result = e.node("Where", {e.node("Less", {x, zero}), e.add(angle, turned), angle});
-  Ref is_origin = e.node("And", {e.node("Equal", {x, zero}), e.node("Equal", {y, zero})});
-  e.yield(e.node("Where", {is_origin, zero, result}));
-}
-
 constexpr Translation kArithmetic[] = {
     {"aten.add.Tensor", emit_sum, "Add"},
     {"aten.add.Scalar", emit_sum, "Add"},
@@ -240,8 +145,8 @@ constexpr Translation kArithmetic[] = {
     {"aten.div.Scalar", emit_div},
     {"aten.div.Tensor_mode", emit_div},
     {"aten.div.Scalar_mode", emit_div},
-    {"aten.remainder.Tensor", emit_remainder},
-    {"aten.remainder.Scalar", emit_remainder},
+    {"aten.remainder.Tensor", emit_remainder, {}, "Mod"},
+    {"aten.remainder.Scalar", emit_remainder, {}, "Mod"},
     {"aten.fmod.Tensor", emit_fmod},
     {"aten.fmod.Scalar", emit_fmod},
     {"aten.pow.Tensor_Scalar", emit_pow},
@@ -249,8 +154,6 @@ constexpr Translation kArithmetic[] = {
     {"aten.pow.Scalar", emit_pow},
     {"aten.maximum.default", emit_binary, "Max"},
     {"aten.minimum.default", emit_binary, "Min"},
-    {"aten.fmax.default", emit_number_if_any, "Max"},
-    {"aten.fmin.default", emit_number_if_any, "Min"},
     {"aten.eq.Tensor", emit_comparison, "Equal"},
     {"aten.eq.Scalar", emit_comparison, "Equal"},
     {"aten.lt.Tensor", emit_comparison, "Less"},
@@ -270,30 +173,10 @@ constexpr Translation kArithmetic[] = {
     {"aten.bitwise_xor.Tensor", emit_bitwise, "Xor"},
     {"aten.bitwise_xor.Scalar", emit_bitwise, "Xor"},
     {"aten.bitwise_not.default", emit_bitwise_not},
-    {"aten.bitwise_left_shift.Tensor", emit_shift, "Mul"},
-    {"aten.bitwise_left_shift.Tensor_Scalar", emit_shift, "Mul"},
-    {"aten.__lshift__.Scalar", emit_shift, "Mul"},
-    {"aten.bitwise_right_shift.Tensor", emit_shift, "Div"},
-    {"aten.bitwise_right_shift.Tensor_Scalar", emit_shift, "Div"},
-    {"aten.__rshift__.Scalar", emit_shift, "Div"},
     {"aten.where.self", emit_where},
-    {"aten.where.ScalarOther", emit_where},
-    {"aten.where.ScalarSelf", emit_where},
-    {"aten.where.Scalar", emit_where},
     {"aten.masked_fill.Scalar", emit_masked_fill},
-    {"aten.masked_fill.Tensor", emit_masked_fill},
     {"aten.clamp.default", emit_clamp},
     {"aten.clamp.Tensor", emit_clamp},
-    {"aten.lerp.Scalar", emit_lerp},
-    {"aten.lerp.Tensor", emit_lerp},
-    {"aten.atan2.default", emit_atan2},
-    {"aten.hypot.default", emit_hypot},
-    {"aten.xlogy.Tensor", emit_xlogy},
-    {"aten.logaddexp.default", emit_logaddexp},
-    {"aten.isclose.default", emit_isclose},
-    {"aten.copysign.Tensor", emit_copysign},
-    {"aten.heaviside.default", emit_heaviside},
-    {"aten.float_power.Tensor_Scalar", emit_pow},
 };
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "backends/onnx/translations.h"
@@ -40,24 +38,6 @@ void emit_layer_norm(const Emitter& e, const Translation&) {
   e.yield(Refs{result, mean, scale});
 }
 
-// rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor
-void emit_rms_norm(const Emitter& e, const Translation&) {
-  Ints axes(e.integers("normalized_shape").size());
-  std::iota(axes.begin(), axes.end(), e.rank("input") - static_cast<int64_t>(axes.size()));
-  DType dtype = e.type("input").dtype;
-  Ref input = e.tensor("input");
-  double eps = e.has("eps")           ? e.real("eps")
-               : dtype == DType::kF64 ? std::numeric_limits<double>::epsilon()
-                                      : static_cast<double>(std::numeric_limits<float>::epsilon());
-  // torch computes in single precision at least.
-  Ref wide = dtype == DType::kF64 ? input : e.cast(input, DType::kF32);
-  Ref mean = e.reduce("ReduceMean", e.mul(wide, wide), axes, true);
-  Ref norm = e.node("Reciprocal", {e.node("Sqrt", {e.add(mean, e.like(mean, eps))})});
-  Ref result = e.mul(wide, norm);
-  if (e.has("weight")) result = e.mul(result, e.cast(e.tensor("weight"), e.builder().dtype(wide)));
-  e.yield(result);
-}
-
 /// A vector [channels] so that it broadcasts over [batch, channels, ...].
 Ref over_channels(const Emitter& e, Ref vector, int64_t rank) {
   Ints axes;
@@ -90,21 +70,9 @@ void emit_group_norm(const Emitter& e, const Translation& row) {
 // batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training,
 //            float momentum, float eps, bool cudnn_enabled) -> Tensor
 void emit_batch_norm(const Emitter& e, const Translation& row) {
-  bool is_native = row.op != "aten.batch_norm.default";
-  bool uses_own = !is_native && (e.flag("training") || !e.has("running_mean"));
+  bool is_training = row.op == "aten.batch_norm.default" && e.flag("training");
+  if (is_training) e.decline("batch normalisation while training", "export the model in eval() mode");
   DType dtype = e.type("input").dtype;
-  if (uses_own) {
-    if (e.has("running_mean")) e.decline("batch normalisation while training", "export the model in eval() mode");
-    Ints axes;
-    for (int64_t axis = 0; axis < e.rank("input"); ++axis) {
-      if (axis != 1) axes.push_back(axis);
-    }
-    auto [mean, scale] = statistics(e, e.tensor("input"), axes, e.real("eps"));
-    Ref value = e.mul(e.sub(e.tensor("input"), mean), scale);
-    if (e.has("weight")) value = e.mul(value, over_channels(e, e.tensor("weight"), e.rank("input")));
-    if (e.has("bias")) value = e.add(value, over_channels(e, e.tensor("bias"), e.rank("input")));
-    return e.yield(value);
-  }
   Shape channels = e.shape("running_mean");
   Ref weight = e.has("weight") ? e.tensor("weight") : constant_of(e, channels, 1, dtype);
   Ref bias = e.has("bias") ? e.tensor("bias") : constant_of(e, channels, 0, dtype);
@@ -130,28 +98,14 @@ void emit_instance_norm(const Emitter& e, const Translation&) {
                  {{"epsilon", static_cast<float>(e.real("eps"))}}));
 }
 
-// _weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor = v * g / |v|, the norm over all dims but one
-void emit_weight_norm(const Emitter& e, const Translation&) {
-  int64_t rank = e.rank("v"), kept = e.integer("dim");
-  Ints axes;
-  for (int64_t axis = 0; axis < rank; ++axis) {
-    if (kept == -1 || axis != (kept < 0 ? kept + rank : kept)) axes.push_back(axis);
-  }
-  Ref v = e.tensor("v");
-  Ref norm = e.node("Sqrt", {e.reduce("ReduceSum", e.mul(v, v), axes, true)});
-  e.yield(e.mul(v, e.div(e.tensor("g"), norm)));
-}
-
 constexpr Translation kNormalization[] = {
     {"aten.layer_norm.default", emit_layer_norm},
     {"aten.native_layer_norm.default", emit_layer_norm},
-    {"aten.rms_norm.default", emit_rms_norm},
     {"aten.group_norm.default", emit_group_norm},
     {"aten.native_group_norm.default", emit_group_norm},
-    {"aten.batch_norm.default", emit_batch_norm},
-    {"aten._native_batch_norm_legit_no_training.default", emit_batch_norm},
+    {"aten.batch_norm.default", emit_batch_norm, {}, "BatchNormalization"},
+    {"aten._native_batch_norm_legit_no_training.default", emit_batch_norm, {}, "BatchNormalization"},
     {"aten.instance_norm.default", emit_instance_norm},
-    {"aten._weight_norm.default", emit_weight_norm},
 };
 
 }  // namespace

@@ -69,7 +69,7 @@ constexpr Translation kNumbers[] = {
     {"_operator.add", emit_operator, "Add"},
     {"_operator.sub", emit_operator, "Sub"},
     {"_operator.mul", emit_operator, "Mul"},
-    {"_operator.mod", emit_operator, "Mod"},
+    {"_operator.mod", emit_operator, "Mod", "Mod"},
     {"_operator.pow", emit_operator, "Pow"},
     {"_operator.eq", emit_operator, "Equal"},
     {"_operator.lt", emit_operator, "Less"},
