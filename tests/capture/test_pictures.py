@@ -14,7 +14,7 @@ from argosy.capture.components import Component, Shape  # noqa: E402
 from argosy.capture.dims import infer_dims  # noqa: E402
 from argosy.capture.patches import tracing_patches  # noqa: E402
 from argosy.capture.patches.sizes import ShortFormulas, sizes_as_symbols  # noqa: E402
-from argosy.capture.session import _trace_free_or_fixed  # noqa: E402
+from argosy.capture.session import _trace_freest  # noqa: E402
 from argosy.capture.structures import named_leaves  # noqa: E402
 from argosy.capture.twin import Sizes, build, sample_inputs  # noqa: E402
 from argosy.capture.twin.inputs import OWN, TRACED  # noqa: E402
@@ -101,7 +101,7 @@ def test_sizes_that_a_trace_fixes_are_those_that_the_model_was_made_for():
     assert dims.names == {"pixel_values": {0: "batch", 2: "height", 3: "width"}}
     model = Stubborn()
     made = [inputs(model, Shape(media=media)) for media in (TRACED, OWN)]
-    traced = _trace_free_or_fixed(model, component, made, dims)
+    traced = _trace_freest(model, component, made, dims)
     assert {(item["dim"], item["value"]) for item in traced.specialized} == {(2, 24), (3, 24)}
 
 

@@ -444,6 +444,36 @@ def test_sides_of_a_square_are_two() -> None:
     assert any("<=" in note for note in program.notes), program.notes
 
 
+class Patches(torch.nn.Module):
+    """Pictures as patches, with a position for each: of one size, or of any."""
+
+    def __init__(self, any_size: bool) -> None:
+        super().__init__()
+        self.patches = torch.nn.Conv2d(3, 4, 4, stride=4)
+        self.positions = torch.nn.Parameter(torch.rand(1, 4, 4, 4))
+        self.any_size = any_size
+
+    def forward(self, pixel_values: torch.Tensor) -> torch.Tensor:
+        patches, positions = self.patches(pixel_values), self.positions
+        self.last = patches
+        if self.any_size:
+            positions = torch.nn.functional.interpolate(positions, patches.shape[-2:], mode="bilinear")
+        return patches.flatten(2) + positions.flatten(2)
+
+
+@pytest.mark.parametrize("any_size", [True, False])
+def test_pictures_vary_where_the_model_takes_others(any_size: bool) -> None:
+    model, inputs = Patches(any_size).eval(), {"pixel_values": torch.rand(2, 3, 16, 16)}
+    program = OnnxExporter().export(model, inputs, OnnxConfig(dynamic=True))
+    dims = sizes(program.model_proto)["pixel_values"]
+    assert dims[:2] == ["pixel_values_dim_0", 3]
+    assert dims[2:] == (["pixel_values_dim_2", "pixel_values_dim_3"] if any_size else [16, 16])
+    assert any("are those of the sample" in note for note in program.notes) != any_size, program.notes
+    assert not hasattr(model, "last"), "what a run without values left behind"
+    side = 24 if any_size else 16
+    assert_right(program, model, {"pixel_values": torch.rand(3, 3, side, side)})
+
+
 def test_an_observer_stands_for_inputs() -> None:
     from argosy import DynamoConfig, DynamoExporter, InputObserver
 

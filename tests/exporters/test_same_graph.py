@@ -15,9 +15,14 @@ from same_graph import compare, first_difference, outline  # noqa: E402
 PROGRAM = os.environ.get("ARGOSY_BIN", str(REPOSITORY / "build/release/apps/cli/argosy"))
 
 
-def test_an_encoder() -> None:
+@pytest.mark.parametrize(
+    "model_type, component",
+    [("bert", "model"), ("llama", "decode"), ("mamba", "decode"), ("dinov2", "model"), ("siglip", "model")],
+    ids=["encoder", "decoder", "states", "pictures of any size", "pictures of one size and texts"],
+)
+def test_a_live_model_and_the_command(model_type: str, component: str) -> None:
     pytest.importorskip("onnx", reason="models are read with it")
-    assert compare("bert", PROGRAM) == {"model": ""}
+    assert compare(model_type, PROGRAM) == {component: ""}
 
 
 def test_what_differs_is_told() -> None:

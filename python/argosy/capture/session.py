@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ import torch
 
 from ..errors import ExportError
 from . import weightless
+from .attempts import freest
 from .caches import on_cpu
 from .components import Component, Inputs, Shape, at_own_sizes, find_components
 from .conditions import all_hold
@@ -21,8 +21,6 @@ from .structures import identifier, named_leaves
 from .trace import Traced, trace, without_numbers
 from .wiring import wiring
 from .writer import GraphEntry, Manifest, write_capture
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -89,7 +87,7 @@ def trace_session(
     with tracing_patches(model), whole_attention(model) if attention == "whole" else contextlib.nullcontext():
         for component in session.components:
             report(f"tracing {component.name}")
-            traced = _trace_free_or_fixed(model, component, inputs.pop(component.name), session.dims[component.name])
+            traced = _trace_freest(model, component, inputs.pop(component.name), session.dims[component.name])
             session.traced.append(traced)
             components.append(traced.component)
             session.cpu_seconds["export"] += traced.export_cpu_seconds
@@ -102,50 +100,17 @@ def _inputs_to_trace(component: Component, model: torch.nn.Module, shape: Shape)
     return [component.inputs(model, replace(shape, media=each)) for each in media]
 
 
-def _trace_free_or_fixed(model: torch.nn.Module, component: Component, inputs: list[Inputs], dims: Dims) -> Traced:
-    """The component's graph. Where a trace fixes one of the dims that go ``together``, or fails, all of them are fixed, at
-    the sizes that the model was made for instead of those that it was traced with."""
-    from .patches.sizes import ShortFormulas, sizes_as_symbols
+def _trace_freest(model: torch.nn.Module, component: Component, inputs: list[Inputs], dims: Dims) -> Traced:
+    """The component's graph. Where a trace cannot keep all of the dims that go ``together`` free, all of them are fixed, at the
+    sizes that the model was made for instead of those that it was traced with."""
 
-    def run(model: torch.nn.Module, forward: Callable, given: Inputs) -> dict:
-        with ShortFormulas():
-            return component.run(model, forward, given)
+    def attempt(fixed: bool) -> Traced:
+        if fixed:
+            return trace(model, at_own_sizes(component), inputs[1], dims, fixed=component.together)
+        return trace(model, component, inputs[0], dims)
 
-    if not component.together:
-        return _trace_again_without_numbers(model, component, inputs[0], dims)
-    try:
-        with sizes_as_symbols(model):
-            traced = trace(model, replace(component, run=run), inputs[0], dims)
-        traced = replace(traced, component=replace(traced.component, run=component.run))
-        lost = {traced.dims.names[item["input"]].get(item["dim"]) for item in traced.specialized}
-        if lost.isdisjoint(component.together):
-            return traced
-        error = ", ".join(item["reason"] for item in traced.specialized)
-    except Exception as failed:  # noqa: BLE001 - code that refuses symbols does so in ways of its own; numbers may do
-        error = str(failed)
-    logger.debug("%s is traced again at a fixed size: %s", component.name, error)
-    return trace(model, at_own_sizes(component), inputs[1], dims, fixed=component.together)
-
-
-def _trace_again_without_numbers(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Dims) -> Traced:
-    """The component's graph. Where the model's code made a number of a size, so that the graph is right only where that
-    number comes out, it is traced again with symbols in place of such numbers."""
-    from .patches.sizes import sizes_as_symbols
-
-    traced = trace(model, component, inputs, dims)
-    if not any(_is_of_a_number(guard.condition) for guard in traced.guards):
-        return traced
-    try:
-        with sizes_as_symbols(model):
-            again = trace(model, component, inputs, dims)
-    except Exception as failed:  # noqa: BLE001 - code that refuses symbols does so in ways of its own
-        logger.debug("%s keeps the numbers of its trace: %s", component.name, failed)
-        return traced
-    return again if len(again.guards) < len(traced.guards) else traced
-
-
-def _is_of_a_number(condition: str) -> bool:
-    return " == " in condition and " or " not in condition
+    sides = {identifier(name): [axis for axis, dim in axes.items() if dim in component.together] for name, axes in dims.names.items()}
+    return freest(model, attempt, {name: axes for name, axes in sides.items() if axes})[0]
 
 
 def trace_shape(config) -> Shape:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -170,38 +170,42 @@ def _give_fake_weights(model: torch.nn.Module) -> None:
     Weights that the model's rules tie become tensors of their own: a graph that uses one for both could not be given a
     checkpoint that holds both and in which they differ. ``from_pretrained`` does not tie those.
     """
-    mode = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
-    fakes: dict[tuple[int, str], torch.Tensor] = {}
-    originals = []  # kept alive, so that ids stay unique
     tied = ties(model)
     names: dict[int, list[str]] = {}  # a module that is used in several places has several
     for name, module in model.named_modules(remove_duplicate=False):
         names.setdefault(id(module), []).append(f"{name}." if name else "")
 
-    def fake(tensor: torch.Tensor) -> torch.Tensor:
-        with mode:
-            return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
-
-    def key(module: torch.nn.Module, name: str, tensor: torch.Tensor) -> tuple[int, str]:
+    def apart(module: torch.nn.Module, name: str) -> str:
         places = [place + name for place in names[id(module)]]
-        return id(tensor), places[0] if all(place in tied for place in places) else ""
+        return places[0] if all(place in tied for place in places) else ""
 
+    for holder, name, _, fake in stand_ins(model, lambda tensor: tensor.device.type == "meta", apart=apart):
+        holder[name] = fake
+
+
+def stand_ins(
+    model: torch.nn.Module,
+    chosen: Callable[[torch.Tensor], bool],
+    dtype: torch.dtype | None = None,
+    apart: Callable[[torch.nn.Module, str], str] = lambda module, name: "",
+) -> list[tuple[dict, str, torch.Tensor, torch.Tensor]]:
+    """Where the model holds which of the ``chosen`` tensors, and a fake CPU tensor, of ``dtype`` if one is given, for it: the same
+    one for all places of a tensor, but for those that ``apart`` gives names."""
+    mode = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
+    fakes: dict[tuple[int, str], torch.Tensor] = {}
+    found = []  # keeps tensors alive, so that ids stay unique
     for module in model.modules():
-        for name, parameter in module._parameters.items():
-            if parameter is None or parameter.device.type != "meta":
-                continue
-            originals.append(parameter)
-            this = key(module, name, parameter)
-            if this not in fakes:
-                fakes[this] = torch.nn.Parameter(fake(parameter), requires_grad=False)
-            module._parameters[name] = fakes[this]
-        for name, buffer in module._buffers.items():
-            if buffer is not None and buffer.device.type == "meta":
-                originals.append(buffer)
-                this = key(module, name, buffer)
-                if this not in fakes:
-                    fakes[this] = fake(buffer)
-                module._buffers[name] = fakes[this]
+        for holder in (module._parameters, module._buffers):
+            for name, tensor in holder.items():
+                if tensor is None or not chosen(tensor):
+                    continue
+                key = id(tensor), apart(module, name)
+                if key not in fakes:
+                    with mode:
+                        fake = torch.empty_strided(tensor.shape, tensor.stride(), dtype=dtype or tensor.dtype, device="cpu")
+                    fakes[key] = torch.nn.Parameter(fake, requires_grad=False) if holder is module._parameters else fake
+                found.append((holder, name, tensor, fakes[key]))
+    return found
 
 
 def fake_mode(model: torch.nn.Module) -> FakeTensorMode:

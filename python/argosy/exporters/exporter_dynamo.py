@@ -20,7 +20,7 @@ from ..capture.swap import replaced
 from ..observer.calls import copy_value
 from ..observer.shapes import map_tensors
 from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches
-from .attempts import free_axes, freest
+from .axes import free_axes, trace_freest
 from .base import HfExporter
 from .configs import DynamoConfig
 from .experts import traceable_experts
@@ -91,7 +91,7 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
         without_fake_cache(),
         ends_of_any_length(),
     ):
-        program = freest(model, inputs, trace)[0] if shapes is None and config.dynamic and not config.strict else trace()
+        program = trace_freest(model, inputs, trace)[0] if shapes is None and config.dynamic and not config.strict else trace()
     program = taken_apart(program)
     program._guards_code = guards_to_check(program)
     apply_fx_node_fixes("dynamo", program.graph_module)

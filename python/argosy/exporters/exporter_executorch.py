@@ -11,16 +11,14 @@ from typing import Any
 import torch
 
 from ..capture.multimodal_geometry import is_geometry
-from ..capture.trace import drop_assertions, drop_unused_weights
-from ..capture.writer import GraphEntry, Manifest, write_capture
+from ..capture.writer import Manifest, write_capture
 from ..errors import ExportError
-from .attempts import pictures
+from .axes import pictures
 from .configs import ExecutorchConfig
 from .executorch_program import ExecutorchProgram
 from .exporter_dynamo import DynamoExporter
-from .exporter_onnx import dropped_assertions, input_paths, live_tensors
 from .live import LiveProgram, evaluated, observed, trace_live
-from .live_dims import dims_and_guards, guard_notes
+from .lowering import graph_entry, live_tensors
 from .sanity import check_program
 from .tensors import get_leaf_tensors
 
@@ -91,23 +89,15 @@ def lower_program(live: LiveProgram, config: ExecutorchConfig) -> ExecutorchProg
     """Assertions and unused weights are dropped from the program."""
     from .. import _core
 
-    exported, inputs, output_names = live.program, live.inputs, live.output_names
-    notes = live.notes + dropped_assertions(exported)
-    exported._example_inputs = None  # not written, and torch would serialise them
-    drop_assertions(exported)
-    drop_unused_weights(exported)
-    paths = input_paths(exported, inputs)
-    placed, guards = dims_and_guards(exported, inputs, paths, config.dynamic_shapes)
-    notes += guard_notes(guards)
-    dims, ranges = placed.names, placed.ranges
-    samples = {name: get_leaf_tensors(dict(inputs))[path] for name, path in paths.items()}
-    sides = [name for name, path in paths.items() if path in pictures(inputs)]
-    bounded = {name: {axis: dim for axis, dim in axes.items() if dim not in placed.sums} for name, axes in dims.items()}
-    largest, assumed = largest_sizes(bounded, ranges, samples, config, sides)
+    entry, notes = graph_entry(live, config.dynamic_shapes)
+    paths, dims = entry.input_paths, entry.dim_names
+    samples = {name: get_leaf_tensors(live.inputs)[path] for name, path in paths.items()}
+    sides = [name for name, path in paths.items() if path in pictures(live.inputs)]
+    bounded = {name: {axis: dim for axis, dim in axes.items() if dim not in entry.sums} for name, axes in dims.items()}
+    largest, assumed = largest_sizes(bounded, entry.ranges, samples, config, sides)
     notes += [f"memory is reserved for {dim} of up to {size}; max_sizes asks for more" for dim, size in assumed.items()]
-    ranges = {name: (low, largest.get(name, high)) for name, (low, high) in ranges.items()}
-    entry = GraphEntry("model", exported, dims, ranges, placed.sums, output_names=output_names, input_paths=paths, guards=guards)
-    weights, tensors = live_tensors(exported)
+    entry.ranges = {name: (low, largest.get(name, high)) for name, (low, high) in entry.ranges.items()}
+    weights, tensors = live_tensors(live.program)
     with tempfile.TemporaryDirectory(prefix="argosy-live-") as folder:
         capture = Path(folder) / "model.capture"
         write_capture(capture, [entry], Manifest(), with_constants=False)
@@ -118,7 +108,7 @@ def lower_program(live: LiveProgram, config: ExecutorchConfig) -> ExecutorchProg
         logger.info(note)
     named = {path: [dims.get(name, {}).get(axis, size) for axis, size in enumerate(samples[name].shape)]
              for name, path in paths.items()}  # fmt: skip
-    return ExecutorchProgram(core, list(paths.values()), output_names, exported, weights, notes, named)
+    return ExecutorchProgram(core, list(paths.values()), live.output_names, live.program, weights, notes, named)
 
 
 def largest_sizes(

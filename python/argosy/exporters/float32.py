@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+from ..capture.weightless import stand_ins
 
 #: What weights are converted from.
 NARROW = torch.bfloat16
@@ -17,28 +17,13 @@ NARROW = torch.bfloat16
 def weights_in_float32(model: torch.nn.Module) -> Iterator[dict[int, torch.Tensor]]:
     """For a with block weights of bfloat16 are float32 tensors without data. Gives the originals by the identity of what stands
     for them; as long as it is kept, these identities are theirs."""
-    originals: dict[int, torch.Tensor] = {}
-    stand_ins: dict[int, torch.Tensor] = {}
-    places = []
-    mode = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
-    for module in model.modules():
-        for holder in (module._parameters, module._buffers):
-            for name, tensor in holder.items():
-                if tensor is None or tensor.dtype is not NARROW:
-                    continue
-                if id(tensor) not in stand_ins:
-                    with mode:
-                        fake = torch.empty_strided(tensor.shape, tensor.stride(), dtype=torch.float32)
-                    is_parameter = isinstance(tensor, torch.nn.Parameter)
-                    stand_ins[id(tensor)] = torch.nn.Parameter(fake, requires_grad=False) if is_parameter else fake
-                    originals[id(stand_ins[id(tensor)])] = tensor
-                places.append((holder, name, tensor))
+    places = stand_ins(model, lambda tensor: tensor.dtype is NARROW, torch.float32)
     try:
-        for holder, name, tensor in places:
-            holder[name] = stand_ins[id(tensor)]
-        yield originals
+        for holder, name, _, fake in places:
+            holder[name] = fake
+        yield {id(fake): tensor for _, _, tensor, fake in places}
     finally:
-        for holder, name, tensor in places:
+        for holder, name, tensor, _ in places:
             holder[name] = tensor
 
 

@@ -22,7 +22,7 @@ from ..errors import ExportError
 from ..observer.calls import copy_value, is_setting
 from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches, patched
 from ..observer import InputObserver
-from .attempts import free_axes, freest
+from .axes import free_axes, trace_freest
 from .configs import Config, DynamoConfig
 from .float32 import NARROW, give_back, weights_in_float32
 from .live_dims import specs_by_path
@@ -91,7 +91,7 @@ def trace_live(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config:
             return export_flat(model, _run, inputs, shapes, name=dotted, is_input=is_input, **options)
 
         if config.dynamic and config.dynamic_shapes is None and not config.strict:
-            flat, more = freest(model, inputs, trace)
+            flat, more = trace_freest(model, inputs, trace)
             notes += more
         else:
             flat = trace()

@@ -17,6 +17,8 @@ from ..observer.calls import is_setting
 from .tensors import get_leaf_tensors
 
 Range = tuple[int | None, int | None]
+#: What masks have a place for each element of.
+_MASKED = ("input_ids", "inputs_embeds", "input_values", "input_features")
 
 
 def dims_and_guards(
@@ -88,7 +90,7 @@ def _alike(sizes: Mapping[tuple[str, int], torch.SymInt]) -> Iterator[sympy.Expr
         owner, _, last = path.rpartition(".")
         if last == "values":
             yield from compare((path, axis), (f"{owner}.keys", axis))
-    for decoder, name in itertools.product(("", "decoder_"), ("input_ids", "inputs_embeds")):
+    for decoder, name in itertools.product(("", "decoder_"), _MASKED):
         text, mask = decoder + name, f"{decoder}attention_mask"
         yield from compare((mask, 0), (text, 0))
         yield from compare((f"{decoder}token_type_ids", 0), (text, 0))
