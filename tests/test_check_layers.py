@@ -1,4 +1,4 @@
-"""The layer check itself: an upward include and a stray third-party header must make it fail."""
+"""The layer check itself: an upward include or import, a circle and a stray third-party header must make it fail."""
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +39,29 @@ def test_rejects(tmp_path, name, include, complaint):
     make(tmp_path, "src/base/error.h", "")
     assert run(tmp_path)[0] == 0
     make(tmp_path, name, include)
+    code, output = run(tmp_path)
+    assert code == 1
+    assert complaint in output
+
+
+@pytest.mark.parametrize(
+    "files, complaint",
+    [
+        (
+            {"src/base/a.h": '#include "base/b.h"', "src/base/b.h": '#include "base/a.h"'},
+            "a circle: src/base/a.h -> src/base/b.h -> src/base/a.h",
+        ),
+        (
+            {"python/argosy/run/a.py": "from . import b", "python/argosy/run/b.py": "def f():\n    from .a import g"},
+            "a circle: argosy.run.a -> argosy.run.b -> argosy.run.a",
+        ),
+        ({"python/argosy/check/a.py": "from ..coverage import b", "python/argosy/coverage/b.py": ""}, "check may not import"),
+        ({"python/argosy/new/a.py": ""}, "belongs to no known part of the package"),
+    ],
+)
+def test_rejects_circles_and_imports_that_point_upwards(tmp_path, files, complaint):
+    for name, text in files.items():
+        make(tmp_path, name, text)
     code, output = run(tmp_path)
     assert code == 1
     assert complaint in output

@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
-"""Rejects an #include that points upwards, and third-party headers outside the layer they belong to.
+"""Rejects an #include or import that points upwards or runs in a circle, and third-party headers outside the layer that
+they belong to.
 
     tools/check_layers.py [ROOT]
+    tools/check_layers.py --draw     rewrites the picture of the layers in docs/architecture.md
+    tools/check_layers.py --drawn    exit code 1 if that picture is not up to date
 
 The tables below are the rule; docs/architecture.md explains it. Prints one line per violation and exits with 1 if any.
 """
+import ast
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 # Which layers a layer may include, besides itself.
@@ -25,6 +30,25 @@ MAY_INCLUDE = {
     "apps": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx", "backends/executorch", "engines", "driver"],
 }
 
+# Which parts of the Python package a part may import, besides itself. Functions' imports count too.
+_LEAVES = ["errors", "patching", "structures", "compare", "line_process"]
+MAY_IMPORT = {
+    "errors": [],
+    "schemas": [],
+    "structures": [],
+    "compare": [],
+    "patching": ["errors"],
+    "line_process": ["errors"],
+    "hub": ["errors"],
+    "command": ["errors"],
+    "observer": _LEAVES,
+    "run": _LEAVES,
+    "capture": [*_LEAVES, "observer"],
+    "check": [*_LEAVES, "observer", "capture", "run"],
+    "exporters": [*_LEAVES, "observer", "capture", "check"],
+    "coverage": [*_LEAVES, "observer", "capture", "check", "run", "exporters"],
+}
+
 # Where third-party headers may appear: (pattern of the header, path prefixes).
 THIRD_PARTY = [
     (r"tl/expected\.hpp", ["src/base/"]),
@@ -39,6 +63,7 @@ THIRD_PARTY = [
 ]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+PICTURE = ("<!-- drawn by tools/check_layers.py --draw -->\n", "<!-- end of the drawing -->\n")
 
 
 def layer_of(path: str) -> str | None:
@@ -46,15 +71,22 @@ def layer_of(path: str) -> str | None:
     return next((layer for layer in MAY_INCLUDE if path == layer or path.startswith(layer + "/")), None)
 
 
-def violations(root: Path) -> list[str]:
+def sources(root: Path) -> list[Path]:
+    folders = ("src", "apps", "include")
+    return [p for folder in folders for p in sorted((root / folder).rglob("*")) if p.suffix in (".h", ".cpp")]
+
+
+def includes(root: Path) -> tuple[dict[str, set[str]], list[str]]:
+    """Which files include which, by their paths below the root; and what is wrong with it."""
+    graph: dict[str, set[str]] = {}
     found = []
-    sources = [p for folder in ("src", "apps", "include") for p in sorted((root / folder).rglob("*")) if p.suffix in (".h", ".cpp")]
-    for path in sources:
+    for path in sources(root):
         name = path.relative_to(root).as_posix()
         layer = "base" if name.startswith("include/") else layer_of(name.removeprefix("src/"))
         if layer is None:
             found.append(f"{name}: belongs to no known layer; add it to tools/check_layers.py")
             continue
+        targets = graph.setdefault(name, set())
         for bracket, header in INCLUDE.findall(path.read_text()):
             for pattern, places in THIRD_PARTY:
                 if re.match(pattern, header) and not name.startswith(tuple(places)):
@@ -62,19 +94,143 @@ def violations(root: Path) -> list[str]:
             if bracket == "<" or header.startswith("argosy/"):
                 continue
             target = layer_of(header)
+            targets.add(f"src/{header}" if target else (path.parent / header).relative_to(root).as_posix())
             if target is None and not (path.parent / header).exists():
                 found.append(f"{name}: includes {header}, which is in no layer")
             elif target is not None and target != layer and target not in MAY_INCLUDE[layer]:
                 found.append(f"{name}: layer {layer} may not include {header} (layer {target})")
-    return found
+    return graph, found
 
 
-def main() -> int:
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
-    found = violations(root)
-    print("\n".join(found) if found else "include layers: in order")
+def imports(root: Path) -> tuple[dict[str, set[str]], list[str]]:
+    """Which modules of the Python package import which; and what is wrong with it."""
+    package = root / "python"
+    modules = {_module(path.relative_to(package)): path for path in sorted(package.glob("argosy/**/*.py"))}
+    graph: dict[str, set[str]] = {}
+    found = []
+    for module, path in modules.items():
+        graph[module] = {each for each in _imported(module, path, set(modules)) if each != module}
+        part = _part(module)
+        if part and part not in MAY_IMPORT:
+            found.append(f"{module}: belongs to no known part of the package; add it to tools/check_layers.py")
+        for target in sorted(graph[module]):
+            other = _part(target)
+            if part in MAY_IMPORT and other and other != part and other not in MAY_IMPORT[part]:
+                found.append(f"{module}: {part} may not import {target}")
+    return graph, found
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def _part(module: str) -> str:
+    """The folder or module below argosy; empty for argosy itself."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def _imported(module: str, path: Path, modules: set[str]) -> Iterator[str]:
+    home = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in _nodes(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            parts = home.split(".")
+            base = ".".join([*parts[: len(parts) - node.level + 1], *filter(None, [node.module])]) if node.level else node.module
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        for name in names:
+            while name and name not in modules:
+                name = name.rpartition(".")[0]
+            if name and name != "argosy":
+                yield name
+
+
+def _nodes(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """All imports but those for type checkers alone."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            continue
+        if isinstance(child, (ast.Import, ast.ImportFrom)):
+            yield child
+        yield from _nodes(child)
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """The files or modules of one circle, in order; empty if there is none."""
+    done: set[str] = set()
+    for start in sorted(graph):
+        way: list[str] = []
+        stack = [(start, iter(sorted(graph[start])))]
+        while stack:
+            name, rest = stack[-1]
+            if name not in way:
+                way.append(name)
+            following = next((each for each in rest if each in graph and each not in done), None)
+            if following is None:
+                done.add(name)
+                way.pop()
+                stack.pop()
+            elif following in way:
+                return [*way[way.index(following) :], following]
+            else:
+                stack.append((following, iter(sorted(graph[following]))))
+    return []
+
+
+def picture(graph: dict[str, set[str]]) -> str:
+    """Layers from the top, each with what it really includes: arrows that another one implies are left out."""
+    used = set()
+    for name, targets in graph.items():
+        here = layer_of(name.removeprefix("src/"))
+        for target in targets:
+            there = layer_of(target.removeprefix("src/"))
+            if here and there and here != there:
+                used.add((here, there))
+    below = {layer: {there for here, there in used if here == layer} for layer in MAY_INCLUDE}
+    lines = ["```mermaid", "flowchart TD"]
+    for layer in reversed(MAY_INCLUDE):
+        reached = set().union(*(_all_below(below, each) for each in below[layer])) if below[layer] else set()
+        lines += [f"  {_id(layer)}[{layer}] --> {_id(each)}[{each}]" for each in sorted(below[layer] - reached)]
+    return "\n".join([*lines, "```", ""])
+
+
+def _all_below(below: dict[str, set[str]], layer: str) -> set[str]:
+    return below[layer].union(*(_all_below(below, each) for each in below[layer]))
+
+
+def _id(layer: str) -> str:
+    return layer.replace("/", "_")
+
+
+def draw(root: Path, graph: dict[str, set[str]], *, writes: bool) -> bool:
+    """Whether the picture in the document is that of the code; with ``writes`` it is afterwards."""
+    file = root / "docs/architecture.md"
+    text = file.read_text(encoding="utf-8")
+    before, _, rest = text.partition(PICTURE[0])
+    drawn = before + PICTURE[0] + picture(graph) + PICTURE[1] + rest.partition(PICTURE[1])[2]
+    if writes:
+        file.write_text(drawn, encoding="utf-8")
+    return drawn == text
+
+
+def main(arguments: list[str]) -> int:
+    root = Path(__file__).resolve().parent.parent
+    roots = [each for each in arguments if not each.startswith("--")]
+    if roots:
+        root = Path(roots[0])
+    graph, found = includes(root)
+    modules, wrong = imports(root)
+    found += wrong
+    for which in (graph, modules):
+        if around := circle(which):
+            found.append(f"a circle: {' -> '.join(around)}")
+    if "--draw" in arguments:
+        draw(root, graph, writes=True)
+    if "--drawn" in arguments and not draw(root, graph, writes=False):
+        found.append("docs/architecture.md: the picture of the layers is not that of the code; run tools/check_layers.py --draw")
+    print("\n".join(found) if found else "layers: in order")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import argosy
 
-from argosy.capture.check import Comparison, compare, edge_shapes
+from argosy.check.captures import Comparison, compare, edge_shapes
 from argosy.capture.components import Shape
 from argosy.capture.configuration import canonical
 from argosy.capture.reader import ReadGraph, read_capture

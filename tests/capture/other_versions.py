@@ -25,7 +25,7 @@ CHECK = """
 import os, sys, tempfile
 import transformers
 from transformers import CONFIG_MAPPING
-from argosy.capture.check import compare, edge_shapes
+from argosy.check.captures import compare, edge_shapes
 from argosy.capture.reader import read_capture
 from argosy.capture.session import open_session, trace_session, write_session
 from argosy.capture.twin import shrink

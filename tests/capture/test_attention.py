@@ -12,7 +12,7 @@ import torch
 from captured import twin_config
 
 import argosy.capture.attention as whole
-from argosy.capture.check import compare, edge_shapes
+from argosy.check.captures import compare, edge_shapes
 from argosy.capture.configuration import canonical
 from argosy.capture.reader import read_capture
 from argosy.capture.session import open_session, shape_limits, trace_session, write_session

@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load
 
-from argosy.capture.check import compare, edge_shapes
+from argosy.check.captures import compare, edge_shapes
 from argosy.capture.configuration import canonical
 from argosy.capture.dims import narrowed, observe_dims, parse_shape
 from argosy.capture.reader import read_capture
@@ -213,7 +213,7 @@ def test_prefill_on_request(tmp_path: Path) -> None:
 def test_shapes_can_be_narrowed() -> None:
     from transformers import CONFIG_MAPPING
 
-    from argosy.capture.components import find_components
+    from argosy.capture.finding import find_components
     from argosy.capture.twin import build
 
     twin = build(CONFIG_MAPPING["bert"]())

@@ -12,13 +12,13 @@ transformers = pytest.importorskip("transformers")
 
 from captured import capture, differences, twin_config  # noqa: E402
 
-from argosy.capture.check import compare, edge_shapes, within  # noqa: E402
+from argosy.check.captures import compare, edge_shapes, within  # noqa: E402
 from argosy.capture.components import Shape  # noqa: E402
 from argosy.capture.conditions import all_hold  # noqa: E402
 from argosy.capture.dims import Dims  # noqa: E402
 from argosy.capture.guards import kept_guards, within_guards  # noqa: E402
 from argosy.capture.session import open_session, reaching, require_limits, trace_session  # noqa: E402
-from argosy.capture.structures import named_leaves  # noqa: E402
+from argosy.structures import named_leaves  # noqa: E402
 from argosy.check.calls import expected_call  # noqa: E402
 from argosy.errors import ExportError  # noqa: E402
 

@@ -9,14 +9,14 @@ import pytest
 torch = pytest.importorskip("torch", reason="captures are made with PyTorch")
 transformers = pytest.importorskip("transformers", reason="the models are transformers'")
 
-from argosy.capture.check import compare, edge_shapes  # noqa: E402
+from argosy.check.captures import compare, edge_shapes  # noqa: E402
 from argosy.capture.components import Shape  # noqa: E402
 from argosy.capture.multimodal import record_at, sample_at  # noqa: E402
 from argosy.capture.multimodal_cut import record  # noqa: E402
 from argosy.capture.patches.vision import masked_scatter_rows, segmented_attention  # noqa: E402
 from argosy.capture.reader import read_capture  # noqa: E402
 from argosy.capture.session import open_session, trace_session, write_session  # noqa: E402
-from argosy.capture.structures import identifier, named_leaves  # noqa: E402
+from argosy.structures import identifier, named_leaves  # noqa: E402
 from argosy.capture.twin import shrink  # noqa: E402
 from argosy.capture.wiring import wiring  # noqa: E402
 

@@ -9,15 +9,15 @@ transformers = pytest.importorskip("transformers")
 
 from captured import capture, differences  # noqa: E402
 
-from argosy.capture.check import edge_shapes  # noqa: E402
+from argosy.check.captures import edge_shapes  # noqa: E402
 from argosy.capture.components import Component, Shape  # noqa: E402
 from argosy.capture.dims import infer_dims  # noqa: E402
 from argosy.capture.patches import tracing_patches  # noqa: E402
 from argosy.capture.patches.sizes import ShortFormulas, sizes_as_symbols  # noqa: E402
 from argosy.capture.session import _trace_freest  # noqa: E402
-from argosy.capture.structures import named_leaves  # noqa: E402
+from argosy.structures import named_leaves  # noqa: E402
 from argosy.capture.twin import Sizes, build, sample_inputs  # noqa: E402
-from argosy.capture.twin.inputs import OWN, TRACED  # noqa: E402
+from argosy.capture.twin.request import OWN, TRACED  # noqa: E402
 from argosy.capture.twin.processor_sizes import processor_size, size_by_settings  # noqa: E402
 
 SMALL = {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}
@@ -61,7 +61,7 @@ def test_the_check_calls_free_axes_at_several_sizes_the_processors_among_them():
     assert processor_size("resnet") in sizes
     assert len({height for height, _ in sizes}) == len({width for _, width in sizes}) == 3
     assert any(height != width for height, width in sizes)
-    from argosy.capture.components import find_components
+    from argosy.capture.finding import find_components
 
     (component,) = find_components(twin)
     assert {shape.media for shape in edge_shapes(component)} == {0, 1, OWN}

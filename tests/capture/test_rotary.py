@@ -9,7 +9,7 @@ transformers = pytest.importorskip("transformers")
 
 from captured import capture, differences  # noqa: E402
 
-from argosy.capture.check import compare, within  # noqa: E402
+from argosy.check.captures import compare, within  # noqa: E402
 from argosy.capture.components import Shape  # noqa: E402
 from argosy.capture.patches import rotary  # noqa: E402
 from argosy.capture.session import open_session, trace_session  # noqa: E402

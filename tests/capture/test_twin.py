@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch", reason="twins are PyTorch models")
 transformers = pytest.importorskip("transformers", reason="twins are models of transformers")
 
 from argosy.capture.twin import Sizes, build, model_class, sample_inputs, save, shrink  # noqa: E402
-from argosy.capture.twin.__main__ import main  # noqa: E402
+from argosy.coverage.twins import main  # noqa: E402
 
 FAMILIES = (
     "llama",

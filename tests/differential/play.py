@@ -41,7 +41,7 @@ class Opened:
 
     def call(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
         """Outputs by dotted name. Raises ``LookupError`` for calls that the export says it is not for."""
-        from argosy.capture.structures import identifier
+        from argosy.structures import identifier
         from argosy.check.interface import complete
 
         interface = self.interfaces[name]

@@ -288,7 +288,7 @@ def test_encoders_of_packed_media(kind: str, model_type: str, tmp_path: Path) ->
 
     find_core()
     from argosy.coverage.live import OURS, run
-    from argosy.coverage.worker import Report, make_twin
+    from argosy.coverage.outcome import Report, make_twin
 
     report = Report(tmp_path / "report.json")
     twin, _ = make_twin(model_type, report)

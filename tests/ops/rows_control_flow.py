@@ -56,7 +56,6 @@ fn(LOOP, "until a sum is reached", _until, f32(4), i64())
 fn(LOOP, "over tokens", _over_tokens, f32("b", "s", 4))
 
 
-
 def _states(x: torch.Tensor, gate: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """A recurrence with two sequences, a state and a constant."""
     from argosy.capture.patches.recurrent import scan

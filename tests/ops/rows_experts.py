@@ -43,7 +43,6 @@ def _experts(x: torch.Tensor, logits: torch.Tensor, w: torch.Tensor) -> torch.Te
 fn(NAME, "a whole layer", _experts, f32("b", 8), f32("b", 4, v="distinct"), f32(4, 8, 6))
 
 
-
 def _as_exporters_do(program: torch.export.ExportedProgram) -> None:
     """torch has no fake kernel of its own op for float32, so that a trace has another one, which is replaced."""
     from argosy.exporters import experts  # noqa: F401 - registers the fix

@@ -26,7 +26,7 @@ from core import find_core
 
 find_core()
 
-from argosy.check.compare import difference  # noqa: E402
+from argosy.compare import difference  # noqa: E402
 from argosy.exporters.configs import OnnxConfig  # noqa: E402
 from argosy.exporters.exporter_onnx import lower_program  # noqa: E402
 from argosy.exporters.live import LiveProgram  # noqa: E402

@@ -76,7 +76,7 @@ def emptied(cache: Any) -> Any:
 
 def on_cpu(value: Any) -> Any:
     """``value`` with every tensor that has no memory replaced by one on the CPU whose memory is never touched."""
-    from .structures import flatten
+    from ..structures import flatten
 
     def real(tensor: torch.Tensor) -> torch.Tensor:
         if tensor.is_meta or isinstance(tensor, FakeTensor):

@@ -60,42 +60,6 @@ class Component:
     one_row: str = ""
 
 
-def find_components(model: torch.nn.Module, *, prefill: bool = False) -> list[Component]:
-    """The components of ``model`` (a twin), found by what the model can do, not by which it is. ``prefill`` asks for a
-    graph of its own for prompts without a past, which engines that know only ``decode`` do not need."""
-    from .twin import Sizes, sample_inputs
-
-    inputs = sample_inputs(model, Sizes())
-    if not _generates(model):
-        return [single_forward(model)]
-    has_media = any(_is_media(name) for name in inputs)
-    if model.config.is_encoder_decoder:
-        if has_media and "input_ids" in inputs:
-            from .multimodal import media_for_encoder
-
-            return media_for_encoder(model)
-        from .seq2seq import encoder_and_decoder
-
-        return encoder_and_decoder(model)
-    if has_media:
-        from .multimodal import multimodal_components
-
-        return multimodal_components(model)
-    cache = cache_argument(model, inputs)
-    if cache is None:
-        return [single_forward(model)]
-    found = [decode(model, cache)]
-    return [without_past(found[0]), *found] if prefill else found
-
-
-def _generates(model: torch.nn.Module) -> bool:
-    return bool(getattr(model, "can_generate", lambda: False)())
-
-
-def _is_media(name: str) -> bool:
-    return any(word in name for word in ("pixel", "image", "video", "audio", "input_features", "input_values"))
-
-
 def parameters_of(function: Callable) -> list[str]:
     return [name for name, parameter in inspect.signature(function).parameters.items()
             if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)]  # fmt: skip
@@ -130,7 +94,7 @@ def cache_argument(model: torch.nn.Module, inputs: Inputs) -> str | None:
         output = model(**inputs, **call_flags(model.forward, use_cache=True, return_dict=True))
     if not isinstance(output, dict):
         return None
-    from .structures import named_leaves
+    from ..structures import named_leaves
 
     takes = set(parameters_of(model.forward)) - set(inputs)
     for name, item in output.items():
@@ -149,7 +113,7 @@ _TEXT_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
 def single_forward(model: torch.nn.Module) -> Component:
     from .twin import Sizes, sample_inputs
-    from .twin.inputs import OWN, TRACED
+    from .twin.request import OWN, TRACED
 
     free = _takes_other_pictures(model)
 

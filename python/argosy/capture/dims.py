@@ -9,7 +9,7 @@ import torch
 
 from ..errors import ExportError
 from .components import Component, Shape
-from .structures import named_leaves
+from ..structures import named_leaves
 
 
 #: Smallest and largest size by name of dim; None is no bound.

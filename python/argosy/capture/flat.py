@@ -15,7 +15,7 @@ from torch.export import ExportedProgram
 from .keeping import unchanged
 from .own_ops import taken_apart
 from .patches.overflow import overflow_taken
-from .structures import Path, flatten, identifier, leaf_name
+from ..structures import Path, flatten, identifier, leaf_name
 from .swap import replaced
 
 

@@ -8,7 +8,6 @@ is code of the outer model's ``forward``. It is reached by calling this forward:
 from __future__ import annotations
 
 import contextlib
-import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,7 +16,8 @@ from typing import Any
 import torch
 
 from .multimodal_geometry import observed_geometry
-from .swap import Reached, replaced, run_until_reached
+from .multimodal_packing import observed_packing
+from .swap import bound_arguments, Reached, replaced, run_until_reached
 from .patches.vision import without_checks
 from .twin.placeholders import everything_counts
 
@@ -25,16 +25,6 @@ Inputs = dict[str, Any]
 
 #: Methods that give the features of a modality, and what each modality is called.
 _FEATURES = re.compile(r"get_(image|video|audio|speech)_features$")
-
-
-def bound_arguments(function: Callable, args: tuple, kwargs: Inputs) -> Inputs:
-    """Arguments of a call by name, those of catch-alls among them."""
-    signature = inspect.signature(function)
-    arguments = dict(signature.bind(*args, **kwargs).arguments)
-    for name, parameter in signature.parameters.items():
-        if parameter.kind is parameter.VAR_KEYWORD:
-            arguments.update(arguments.pop(name, {}))
-    return arguments
 
 
 def language_model(model: torch.nn.Module) -> torch.nn.Module:
@@ -175,8 +165,6 @@ def _read(result: Any, key: Any) -> Any:
 
 def record(model: torch.nn.Module, inputs: Inputs) -> Recording:
     """Runs ``model`` on ``inputs`` up to its language model."""
-    from .multimodal_packing import observed_packing
-
     recording = Recording()
     depth = [0]
     device = next(model.parameters()).device
@@ -255,7 +243,7 @@ def merge(model: torch.nn.Module, forward: Callable, forms: dict[str, dict[Any, 
 
 def tensors_received(received: Inputs) -> dict[str, Any]:
     """What carries values to the language model: no flags, no caches, nothing that is absent."""
-    from .structures import named_leaves
+    from ..structures import named_leaves
 
     skipped = ("past_key_values", "labels", "use_cache", "return_dict", "cache_position")
     return {name: value for name, value in received.items()

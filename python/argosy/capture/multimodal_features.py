@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from .components import Component, Inputs, Shape
-from .multimodal_cut import Recording, bound_arguments, collect
+from .multimodal_cut import Recording, collect
+from .swap import bound_arguments
 from .multimodal_geometry import given_geometry, is_geometry, observed_geometry
 from .multimodal_packing import crops_of, packed_rows
 from .swap import Reached, replaced, run_until_reached
@@ -129,7 +130,7 @@ def _same_rows(tensor: torch.Tensor, flat: torch.Tensor) -> bool:
 
 
 def _tensors(result: Any) -> list[torch.Tensor]:
-    from .structures import flatten
+    from ..structures import flatten
 
     leaves, _ = flatten({"result": dict(result) if isinstance(result, dict) else result})
     return [tensor for _, tensor in leaves if tensor.dim() >= 2]

@@ -11,7 +11,7 @@ import torch
 from .components import Component, Inputs, Shape
 from .multimodal_cut import Recording, merge, tensors_received
 from .multimodal_features import RecordAt
-from .structures import flatten, named_leaves
+from ..structures import flatten, named_leaves
 
 
 def embedding_component(twin: torch.nn.Module, recording: Recording, outputs: list[str], samples: Inputs,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
-from .multimodal_cut import bound_arguments
+from .swap import bound_arguments
 from .swap import replaced
 
 _METHOD = "pack_image_features"

@@ -14,10 +14,11 @@ from ..errors import ExportError
 from . import weightless
 from .attempts import freest
 from .caches import on_cpu
-from .components import Component, Inputs, Shape, at_own_sizes, find_components
+from .components import Component, Inputs, Shape, at_own_sizes
+from .finding import find_components
 from .conditions import all_hold
 from .dims import Dims, Limits, check_names, narrowed, observe_dims, parse_shape, reach
-from .structures import identifier, named_leaves
+from ..structures import identifier, named_leaves
 from .trace import Traced, trace, without_numbers
 from .wiring import wiring
 from .writer import GraphEntry, Manifest, write_capture

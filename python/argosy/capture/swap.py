@@ -1,8 +1,9 @@
-"""Replacing attributes for a while, and ending a call early."""
+"""Replacing attributes for a while, ending a call early, and a call's arguments by name."""
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -54,3 +55,13 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 def _set(owner: Any, name: str, value: Any) -> None:
     # A module's own way of setting attributes would register modules and parameters.
     object.__setattr__(owner, name, value) if isinstance(owner, torch.nn.Module) else setattr(owner, name, value)
+
+
+def bound_arguments(function: Callable, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of a call by name, those of catch-alls among them."""
+    signature = inspect.signature(function)
+    arguments = dict(signature.bind(*args, **kwargs).arguments)
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            arguments.update(arguments.pop(name, {}))
+    return arguments

@@ -21,7 +21,7 @@ from .conditions import value_of
 from .guards import Guard, kept_guards, padded_lengths, restart_guard, within_guards
 from .flat import export_flat
 from .patches.rotary import restart
-from .structures import flatten, identifier, leaf_name
+from ..structures import flatten, identifier, leaf_name
 
 
 #: The longest text that a multiple of a chunk is looked for in.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 
 from ..capture.components import Component, Inputs, Shape
-from ..capture.structures import identifier, named_leaves
+from ..structures import identifier, named_leaves
 
 
 @dataclass

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 
 from ..capture.components import Component, Shape
-from ..capture.structures import identifier, named_leaves
+from ..structures import identifier, named_leaves
 from ..errors import ExportError
 from .calls import ExpectedCall, error_line, expected_call, shape_text
-from .compare import difference
+from ..compare import difference
 from .engines import EngineError, EngineProcess, Export
 from .greedy import ExpectedTokens, expected_tokens, run_tokens
 from .interface import fits, promised_shapes, single_sizes

@@ -10,7 +10,7 @@ import torch
 from ..capture.session import Session, shape_limits
 from ..run.runners import BundleProcess, RunError
 from .calls import error_line
-from .compare import difference
+from ..compare import difference
 from .programs import scripts, text_logits
 from .rows import Row
 from .tokens import random_ids

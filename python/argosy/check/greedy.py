@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ..capture.components import Component, Shape
-from ..capture.structures import identifier
+from ..structures import identifier
 from ..capture.swap import replaced
 from .calls import error_line
 from .engines import EngineError, EngineProcess

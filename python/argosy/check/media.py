@@ -11,6 +11,7 @@ from ..run.bundles import Bundle
 from ..run.runners import EngineMissing, RunError
 from .calls import error_line
 from .rows import Row
+from .media_runs import compare
 
 _ENCODERS = {"image_encoder": "picture", "audio_encoder": "sound", "encoder": "sound"}
 
@@ -31,8 +32,6 @@ def media_row(model: torch.nn.Module, against: Path, bundle: Bundle, count: int)
     kind = _kind(bundle)
     if not kind or bundle.engine not in ("genai", "executorch"):
         return None
-    from ..coverage.media import compare
-
     row = Row("bundle", "tokens", f"a {kind}, {count} new tokens", None)
     with tempfile.TemporaryDirectory(prefix="argosy-media-") as folder:
         try:

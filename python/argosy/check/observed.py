@@ -10,7 +10,7 @@ import torch
 
 from ..capture.caches import full_length_cache
 from ..capture.components import Component, call_flags
-from ..capture.structures import identifier, named_leaves
+from ..structures import identifier, named_leaves
 from ..observer import InputObserver
 from ..observer.calls import Call, output_tensors
 from .calls import ExpectedCall, padded_elements

@@ -12,7 +12,7 @@ import torch
 from ..capture.caches import full_length_cache
 from ..capture.components import Component, Shape, call_flags, to_device
 from ..capture.patches.rotary import forget_lengths, rotary_limits
-from ..capture.structures import identifier, named_leaves
+from ..structures import identifier, named_leaves
 from .calls import ExpectedCall, error_line
 from .engines import Export
 from .rows import Row

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from ..capture.structures import identifier
+from ..structures import identifier
 from .calls import ExpectedCall
-from .compare import Difference, difference
+from ..compare import Difference, difference
 from .engines import EngineError, EngineProcess
 
 

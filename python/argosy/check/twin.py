@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..capture.check import edge_shapes
+from .captures import edge_shapes
 from ..capture.session import Session
 from ..errors import ExportError
 from .checked import Checked

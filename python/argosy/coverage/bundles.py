@@ -16,7 +16,7 @@ from ..check.tokens import NEW_TOKENS, ExpectedRun, expected_runs, run_bundle
 from ..run.bundles import open_bundle
 from ..run.runners import RUNNERS, BundleProcess, EngineMissing, RunError
 from .families import Family, read_families
-from .worker import Report
+from .outcome import Report
 
 _LARGEST_SCALE = 64
 #: A window that no text of ours leaves.

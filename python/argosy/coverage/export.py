@@ -9,7 +9,7 @@ from typing import Any
 
 from ..check.twin import TwinRequest, check_twin
 from ..check.rows import Row
-from .worker import Report
+from .outcome import Report
 
 
 #: The step of a check that begins when everything is captured.
@@ -20,7 +20,7 @@ def run(
     config: Any, twin: Any, engine: str, program: str, report: Report, options: tuple[str, ...] = ()
 ) -> None:
     """`config` is the family's own; the check shrinks it, to a twin such as `twin`."""
-    from ..capture.components import find_components
+    from ..capture.finding import find_components
 
     report.step("find components")
     report.update(expected=[component.name for component in find_components(twin)])

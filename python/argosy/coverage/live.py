@@ -16,14 +16,14 @@ from typing import Any
 import torch
 
 from ..capture.twin import Sizes, sample_inputs
-from ..check.compare import difference
+from ..compare import difference
 from ..check.executorch_worker import open_method, open_program
 from ..check.onnx_worker import open_session
 from ..errors import ExportError
 from ..observer.calls import copy_value
 from ..patching import patched
 from .model_state import ModelState
-from .worker import Report, first_line
+from .outcome import Report, first_line
 
 OURS, PEER = "argosy.exporters", "transformers.exporters"
 

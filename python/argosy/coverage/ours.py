@@ -7,12 +7,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..capture.check import compare, edge_shapes, within
+from ..check.captures import compare, edge_shapes, within
 from ..capture.components import Component, Shape
 from ..capture.configuration import canonical
 from ..capture.reader import read_capture
 from ..capture.session import open_session, shape_limits, trace_session, trace_shape, write_session
-from .worker import Report
+from .outcome import Report
 
 
 def run(config: Any, report: Report) -> None:

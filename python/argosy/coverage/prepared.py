@@ -17,7 +17,7 @@ from ..check.calls import ExpectedCall, expected_call
 from ..check.engines import ENGINES, EngineError, EngineProcess, Export, find_export
 from ..check.interface import fits
 from ..check.rows import Row, run_call
-from .worker import Report
+from .outcome import Report
 
 _CALLS = "calls.pickle"
 
@@ -32,7 +32,7 @@ def prepare(model_type: str, folder: Path, report: Report) -> list[ExpectedCall]
 def _make(model_type: str, folder: Path, report: Report) -> None:
     from transformers import CONFIG_MAPPING
 
-    from ..capture.check import edge_shapes
+    from ..check.captures import edge_shapes
     from ..capture.configuration import canonical, set_dtype
     from ..capture.session import open_session, shape_limits, trace_session, write_session
     from ..capture.twin import shrink

@@ -16,7 +16,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..capture.attempts import Sides, freest
 from ..capture.keeping import unchanged
 from ..capture.multimodal_geometry import is_geometry
-from ..capture.structures import flatten
+from ..structures import flatten
 from ..observer.calls import copy_value
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from ..capture.keeping import unchanged
 from ..capture.own_ops import refuse_own_ops
 from ..capture.patches import tracing_patches
 from ..capture.patches.vision import live_patches
-from ..capture.structures import Path, flatten, identifier
+from ..structures import Path, flatten, identifier
 from ..errors import ExportError
 from ..observer.calls import copy_value, is_setting
 from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches, patched

@@ -11,7 +11,7 @@ import torch
 
 from ..capture.dims import Dims, may_be_empty
 from ..capture.guards import Guard, equal_sizes, kept_guards, within_guards
-from ..capture.structures import flatten, identifier
+from ..structures import flatten, identifier
 from ..errors import ExportError
 from ..observer.calls import is_setting
 from .tensors import get_leaf_tensors

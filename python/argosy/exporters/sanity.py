@@ -10,8 +10,8 @@ import torch
 from torch.export.graph_signature import InputKind
 
 from ..capture.keeping import unchanged
-from ..capture.structures import flatten
-from ..check.compare import difference
+from ..structures import flatten
+from ..compare import difference
 from ..errors import ExportError
 from ..observer.calls import copy_value
 from .prepare import prepare_for_export

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ..capture.structures import Path, flatten
+from ..structures import Path, flatten
 from ..observer.calls import is_setting
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ..capture.structures import flatten, leaf_name
+from ..structures import flatten, leaf_name
 
 
 @dataclass

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from ..capture.structures import identifier
-from ..check.compare import difference
+from ..structures import identifier
+from ..compare import difference
 from ..errors import ExportError
 from .alignment import Alignment
 from .calls import Call, copy_value, named_tensors, output_tensors

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from ..capture.structures import flatten, leaf_name
+from ..structures import flatten, leaf_name
 from .dims import DimExpr
 
 

@@ -6,7 +6,8 @@ the size of the model it stands for.
 
 from .build import build
 from .classes import model_class
-from .inputs import Sizes, sample_inputs
+from .inputs import sample_inputs
+from .request import Sizes
 from .save import save
 from .shrink import shrink
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .inputs import Request
+from .request import Request
 
 #: Samples of a waveform, for each value of ``Sizes.media``.
 _SAMPLES = (4000, 6400)

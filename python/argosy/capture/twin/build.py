@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from .classes import model_class
-from .inputs import Sizes, sample_inputs
+from .inputs import sample_inputs
+from .request import Sizes
 from .shrink import POSITIONS, shrink
 from .text_inputs import padding_token
 from .weights import has_statistics, randomise, settle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .inputs import OWN, TRACED, Request
+from .request import OWN, TRACED, Request
 from .processor_sizes import processor_size
 
 #: Small pictures for models that do not say what size they take: one that is square and one that is not.

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from .inputs import Request
+from .request import Request
 
 #: Each kind of media: the attributes that hold its token, the method that gives its features, the inputs that carry it.
 _KINDS = (

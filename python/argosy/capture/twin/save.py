@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .image_inputs import channels, image_size
-from .inputs import Request, Sizes
+from .request import Request, Sizes
 from .text_inputs import text_vocabulary
 from .tokenizer import make_tokenizer
 

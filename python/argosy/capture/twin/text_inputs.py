@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .inputs import Request, nested
+from .request import Request, nested
 from .placeholders import placeholders
 from .tokens import is_token
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from typing import Any
 
-from .inputs import nested
+from .request import nested
 from .text_inputs import padding_token
 from .tokens import is_token
 

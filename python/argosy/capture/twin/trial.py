@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .build import build
-from .inputs import Sizes, sample_inputs
+from .inputs import sample_inputs
+from .request import Sizes
 
 #: Sizes at which a twin must run: left padding, one row, one token, more than two windows and other media.
 FORWARD_SIZES = (

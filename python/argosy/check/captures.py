@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from ..check.calls import error_line, expected_call
-from ..check.compare import difference
-from .components import Component, Shape
-from .conditions import all_hold
-from .reader import ReadGraph
-from .trace import Traced
+from .calls import error_line, expected_call
+from ..compare import difference
+from ..capture.components import Component, Shape
+from ..capture.conditions import all_hold
+from ..capture.reader import ReadGraph
+from ..capture.trace import Traced
 
 TOLERANCE = 1e-5
 #: How far apart a step on a past and all tokens at once may be in eager itself, by rounding alone.

@@ -1,7 +1,7 @@
 """Tries twins of many model types, each in a process of its own, and prints which run.
 
-    python -m argosy.capture.twin llama bert …
-    python -m argosy.capture.twin --families FILE --results RESULTS.jsonl     # skips what RESULTS has already
+    python -m argosy.coverage.twins llama bert …
+    python -m argosy.coverage.twins --families FILE --results RESULTS.jsonl     # skips what RESULTS has already
 
 The file is a list of families as ``argosy.coverage`` reads them. Without either, the popular families.
 """
@@ -17,11 +17,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from ...coverage.families import read_families
+from .families import read_families
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m argosy.capture.twin", description="tries twins of model types")
+    parser = argparse.ArgumentParser(prog="python -m argosy.coverage.twins", description="tries twins of model types")
     parser.add_argument("model_types", nargs="*", help="model types as transformers names them")
     parser.add_argument("--families", type=Path, help="CSV file: family,model_type,kind")
     parser.add_argument(
@@ -57,7 +57,7 @@ def _import_once() -> None:
     from transformers import CONFIG_MAPPING, GenerationMixin, PreTrainedModel  # noqa: F401  transformers loads lazily
     from transformers.models.auto import modeling_auto  # noqa: F401
 
-    from . import trial  # noqa: F401
+    from ..capture.twin import trial  # noqa: F401
 
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
@@ -83,7 +83,7 @@ def _try_apart(model_type: str, timeout: float) -> dict[str, Any]:
 
 
 def _try_here(model_type: str, sender: Any) -> None:
-    from .trial import try_twin
+    from ..capture.twin.trial import try_twin
 
     sender.send(try_twin(model_type).to_dict())
     sender.close()
