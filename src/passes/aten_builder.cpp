@@ -252,6 +252,8 @@ IntItem AtenBuilder::computed(SymExpr size, const std::vector<ValueId>& from) {
     case SymKind::kMul: schema = "_operator.mul(Any a, Any b) -> Any"; break;
     case SymKind::kFloorDiv: schema = "_operator.floordiv(Any a, Any b) -> Any"; break;
     case SymKind::kMod: schema = "_operator.mod(Any a, Any b) -> Any"; break;
+    case SymKind::kMin: schema = "torch.sym_min(Any a, Any b) -> Any"; break;
+    case SymKind::kMax: schema = "torch.sym_max(Any a, Any b) -> Any"; break;
     default: refuse(format("a size that no tensor at hand has: {}", symbols().to_text(size)));
   }
   const std::vector<SymExpr> operands(size.operands().begin(), size.operands().end());
@@ -261,6 +263,8 @@ IntItem AtenBuilder::computed(SymExpr size, const std::vector<ValueId>& from) {
     switch (size.kind()) {
       case SymKind::kAdd: so_far = symbols().add(so_far, operands[i]); break;
       case SymKind::kMul: so_far = symbols().mul(so_far, operands[i]); break;
+      case SymKind::kMin: so_far = symbols().min(so_far, operands[i]); break;
+      case SymKind::kMax: so_far = symbols().max(so_far, operands[i]); break;
       default: so_far = size; break;
     }
     Argument other = as_argument(item(operands[i], from));

@@ -35,6 +35,9 @@ std::span<const RewriteRule> composite_rules();       // normalise_composites.cp
 std::span<const RewriteRule> diagonal_rules();        // normalise_diagonals.cpp
 std::span<const RewriteRule> arrangement_rules();     // normalise_arrangements.cpp
 std::span<const RewriteRule> arrangement_synonyms();  // normalise_arrangements.cpp
+std::span<const RewriteRule> indexing_rules();        // normalise_indexing.cpp
+std::span<const RewriteRule> indexing_synonyms();     // normalise_indexing.cpp
+std::span<const RewriteRule> resize_rules();          // normalise_resize.cpp
 std::span<const RewriteRule> product_rules();         // normalise_products.cpp
 std::span<const RewriteRule> product_synonyms();      // normalise_products.cpp
 std::span<const RewriteRule> random_rules();          // normalise_random.cpp

@@ -19,6 +19,9 @@ bool normalise_cast(AtenBuilder& f) {
   return !is_cast && f.replace(f["self"]);
 }
 
+/// The bits of numbers as other numbers; of the same dtype, they are what they were.
+bool drop_reinterpretation(AtenBuilder& f) { return f.dtype(f["self"]) == f.result().dtype && drop_copy(f); }
+
 bool drop_dropout(AtenBuilder& f) { return (!f.flag("train") || f.number("p") == 0) && drop_copy(f); }
 
 /// native_dropout of an evaluation: its mask is all true.
@@ -52,6 +55,7 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.resolve_conj.default", .name = "drop-copy", .apply = write<drop_copy>},
     {.op = "aten.resolve_neg.default", .name = "drop-copy", .apply = write<drop_copy>},
     {.op = "aten.positive.default", .name = "drop-copy", .apply = write<drop_copy>},
+    {.op = "aten.view.dtype", .name = "drop-reinterpretation", .apply = write<drop_reinterpretation>},
     {.op = "aten._to_copy.default", .name = "normalise-cast", .apply = write<normalise_cast>},
     {.op = "aten.to.device", .name = "normalise-cast", .apply = write<normalise_cast>},
     {.op = "aten.to.dtype", .name = "normalise-cast", .apply = write<normalise_cast>},

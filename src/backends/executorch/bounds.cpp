@@ -89,7 +89,8 @@ void bound_results(const OpSchema& schema, const Component& component, const Gra
   const TensorType* result = node.outputs.empty() ? nullptr : graph[node.outputs[0]].tensor();
   if (self == nullptr || result == nullptr) return;
   if (schema.name == "aten.nonzero.default" || schema.name == "aten.masked_select.default" ||
-      schema.name == "aten.nonzero_numpy.default" || schema.name == "aten.where.default") {
+      schema.name == "aten.nonzero_numpy.default" || schema.name == "aten.where.default" ||
+      schema.name == "aten._unique2.default" || schema.name == "aten.unique_consecutive.default") {
     if (!result->shape.empty()) bound_by(component, result->shape[0], largest_count(component, *self));
   } else if (schema.name == "aten.index.Tensor") {
     const auto* indices = node.arguments[1].get_if<ValueList>();

@@ -65,6 +65,21 @@ bool select_max_pool2d(AtenBuilder& f) {
   return f.replace(pooled[0]);
 }
 
+/// The kernel does not order truths.
+bool select_topk(AtenBuilder& f) {
+  ValueId x = f["self"];
+  if (f.dtype(x) != DType::kBool) return false;
+  const TensorType values = f.result(0), indices = f.result(1);
+  std::vector<ValueId> found = f.nodes(aten::kTopk,
+                                       {{"self", f.cast(x, DType::kU8)},
+                                        {"k", f.argument("k")},
+                                        {"dim", f.argument("dim")},
+                                        {"largest", f.argument("largest")},
+                                        {"sorted", f.argument("sorted")}},
+                                       {{DType::kU8, values.shape, {}}, indices});
+  return f.replace({f.cast(found[0], DType::kBool), found[1]});
+}
+
 /// mm, or bmm over all dims but the last two made one.
 ValueId multiply(AtenBuilder& f, ValueId a, ValueId b) {
   if (f.rank(b) == 2) {
@@ -185,6 +200,7 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.conv_transpose1d.default", .name = "select-convolution", .apply = write<select_convolution>},
     {.op = "aten.conv_transpose2d.input", .name = "select-convolution", .apply = write<select_convolution>},
     {.op = "aten.max_pool2d.default", .name = "select-max-pool", .apply = write<select_max_pool2d>},
+    {.op = "aten.topk.default", .name = "select-topk", .apply = write<select_topk>},
     {.op = "aten.matmul.default", .name = "select-matmul", .apply = write<select_matmul>},
     {.op = "aten.linear.default", .name = "select-linear", .apply = write<select_linear>},
     {.op = "aten.layer_norm.default", .name = "select-layer-norm", .apply = write<select_layer_norm>},

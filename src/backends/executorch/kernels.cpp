@@ -44,7 +44,6 @@ constexpr IrregularKernel kIrregular[] = {
     {"_operator.sub", "executorch_prim::sub.Scalar"},
     {"_operator.truediv", "executorch_prim::truediv.Scalar"},
     {"aten._local_scalar_dense.default", "aten::_local_scalar_dense"},
-    {"aten._unsafe_index.Tensor", "aten::index.Tensor_out"},
     {"aten._unsafe_view.default", "aten::view_copy.out"},
     {"aten.any.default", "aten::any.all_out"},
     {"aten.any.dim", "aten::any.out"},
@@ -89,21 +88,13 @@ struct Declined {
 };
 constexpr Declined kDeclined[] = {
     {"_operator.mod", "the rest has the sign of what is divided; Python gives it that of the divisor"},
-    {"aten._adaptive_avg_pool2d.default", "a mean of all pixels can be delegated"},
     {"aten._cdist_forward.default", "a product is faster than a loop over pairs"},
     {"aten._native_batch_norm_legit_no_training.default", "a product and a sum can be delegated"},
-    {"aten._unsafe_index.Tensor", "it is aten.index.Tensor by another name"},
     {"aten.constant_pad_nd.default", "the kernel only adds; less than nothing is cut off"},
-    {"aten.index_put.default", "the kernel takes one dtype"},
     {"aten.remainder.Scalar", "of integers the kernel gives the rest the sign of what is divided"},
     {"aten.remainder.Tensor", "of integers the kernel gives the rest the sign of what is divided"},
-    {"aten.roll.default", "the kernel wants dims"},
-    {"aten.scatter.src", "the kernel takes one dtype"},
-    {"aten.scatter_add.default", "the kernel takes one dtype"},
     {"aten.sign.default", "the kernel keeps NaN, where torch gives 0"},
     {"aten.split_with_sizes.default", "slices that nobody reads cost nothing"},
-    {"aten.topk.default", "the kernel takes no bools"},
-    {"aten.unfold.default", "the kernel wants a dim"},
 };
 
 template <size_t Size>

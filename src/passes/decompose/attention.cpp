@@ -118,6 +118,35 @@ bool decompose_attention(AtenBuilder& f) {
   return f.replace(result);
 }
 
+/// Attention, and the logarithm of the sum of each row of scores.
+bool decompose_flash_attention(AtenBuilder& f) {
+  constexpr std::string_view kAttention =
+      "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
+      "dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
+  constexpr std::string_view kLogsumexp = "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
+  ValueId query = f["query"], key = f["key"];
+  const TensorType result = f.result(0), sums = f.result(1);
+  ValueId attention = f.node(kAttention,
+                             {{"query", query},
+                              {"key", key},
+                              {"value", f["value"]},
+                              {"attn_mask", f.argument("attn_mask")},
+                              {"dropout_p", f.argument("dropout_p")},
+                              {"is_causal", f.argument("is_causal")},
+                              {"scale", f.argument("scale")}},
+                             result.dtype, result.shape);
+  if (!f.is_used(1)) return f.replace({attention, f.full(sums.shape, 0.0, sums.dtype, {query})});
+  std::optional<int64_t> width = f.size(query, -1).as_integer();
+  std::optional<double> scale = f.has("scale") ? f.number("scale") : std::nullopt;
+  if (!scale && (f.has("scale") || !width)) return false;
+  if (!scale) scale = 1 / std::sqrt(static_cast<double>(*width));
+  ValueId scores = f.matmul(f.mul(query, *scale), f.transpose(key, -1, -2));
+  if (std::optional<Mask> mask = mask_of(f, query, key)) scores = f.add(scores, mask->added);
+  ValueId total = f.node(kLogsumexp, {{"self", scores}, {"dim", to_list({-1})}}, f.dtype(scores),
+                         f.reduced(scores, {-1}, false));
+  return f.replace({attention, f.cast(total, sums.dtype)});
+}
+
 /// softmax that gives 0 where all is -inf
 bool decompose_safe_softmax(AtenBuilder& f) {
   ValueId x = f["self"];
@@ -134,6 +163,9 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.scaled_dot_product_attention.default",
      .name = "decompose-attention",
      .apply = write<decompose_attention>},
+    {.op = "aten._scaled_dot_product_flash_attention_for_cpu.default",
+     .name = "decompose-attention",
+     .apply = write<decompose_flash_attention>},
     {.op = "aten._safe_softmax.default", .name = "decompose-safe-softmax", .apply = write<decompose_safe_softmax>},
 };
 

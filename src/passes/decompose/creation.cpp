@@ -5,23 +5,45 @@
 namespace argosy::decompose {
 namespace {
 
-/// `steps` numbers from start to end.
-bool decompose_linspace(AtenBuilder& f) {
-  const TensorType result = f.result();
-  if (kind_of(result.dtype) != DTypeKind::kFloat) return false;
+/// `steps` numbers from start to end; whole ones are rounded towards 0.
+ValueId line(AtenBuilder& f, DType dtype) {
   std::optional<double> start = f.number("start"), end = f.number("end");
   std::optional<int64_t> steps = f.integer("steps");
-  ValueId counts =
-      f.node(aten::kArange,
-             {{"start", int64_t{0}}, {"end", f.argument("steps")}, {"step", int64_t{1}}, {"dtype", result.dtype}},
-             result.dtype, result.shape);
+  ValueId counts = f.node(
+      aten::kArange, {{"start", int64_t{0}}, {"end", f.argument("steps")}, {"step", int64_t{1}}, {"dtype", dtype}},
+      dtype, f.result().shape);
   if (start && end && steps) {
     double step = *steps > 1 ? (*end - *start) / static_cast<double>(*steps - 1) : 0;
-    return f.replace(f.add(f.mul(counts, step), *start));
+    return f.add(f.mul(counts, step), *start);
   }
-  ValueId from = f.scalar(f.argument("start"), result.dtype), to = f.scalar(f.argument("end"), result.dtype);
-  ValueId gaps = f.clamp(f.add(f.scalar(f.argument("steps"), result.dtype), -1.0), 1.0, {});
-  return f.replace(f.add(f.mul(counts, f.div(f.sub(to, from), gaps)), from));
+  ValueId from = f.scalar(f.argument("start"), dtype), to = f.scalar(f.argument("end"), dtype);
+  ValueId gaps = f.clamp(f.add(f.scalar(f.argument("steps"), dtype), -1.0), 1.0, {});
+  return f.add(f.mul(counts, f.div(f.sub(to, from), gaps)), from);
+}
+
+DType computed_in(DType dtype) { return kind_of(dtype) == DTypeKind::kFloat ? dtype : DType::kF64; }
+
+bool decompose_linspace(AtenBuilder& f) { return f.replace(line(f, computed_in(f.result().dtype))); }
+
+/// Powers of a base, their exponents evenly apart.
+bool decompose_logspace(AtenBuilder& f) {
+  constexpr std::string_view kPower = "aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor";
+  ValueId exponents = line(f, computed_in(f.result().dtype));
+  return f.replace(
+      f.node(kPower, {{"self", f.argument("base")}, {"exponent", exponents}}, f.dtype(exponents), f.shape(exponents)));
+}
+
+/// Rows and columns of the elements of a triangle.
+bool decompose_triangle_indices(AtenBuilder& f) {
+  constexpr std::string_view kNonzero = "aten::nonzero(Tensor self) -> Tensor";
+  std::optional<int64_t> rows = f.integer("row"), columns = f.integer("col");
+  if (!rows || !columns) return false;
+  ValueId distance = f.sub(f.arange(f.integer(*columns), DType::kI64, {}),
+                           f.unsqueeze(f.arange(f.integer(*rows), DType::kI64, {}), 1));
+  bool is_lower = f.op() == "aten.tril_indices.default";
+  ValueId is_inside = f.compare(is_lower ? "le" : "ge", distance, f.argument("offset"));
+  ValueId places = f.node(kNonzero, {{"self", is_inside}}, DType::kI64, {f.result().shape[1], f.integer(2)});
+  return f.replace(f.permute(places, {1, 0}));
 }
 
 /// Numbers of the shape of a tensor, or of a range.
@@ -44,8 +66,47 @@ bool decompose_randint(AtenBuilder& f) {
   return f.replace(f.add_integer(f.cast(whole, result.dtype), *low));
 }
 
+/// Places of the largest among random numbers.
+bool decompose_randperm(AtenBuilder& f) {
+  const TensorType result = f.result();
+  Argument count = f.argument("n");
+  IntItem size = count.is<int64_t>() ? IntItem(*count.get_if<int64_t>()) : IntItem(f["n"]);
+  ValueId shares = f.node(aten::kRand, {{"size", IntList{size}}, {"dtype", DType::kF32}}, DType::kF32, result.shape);
+  std::vector<ValueId> sorted = f.nodes(aten::kTopk, {{"self", shares}, {"k", count}},
+                                        {{DType::kF32, result.shape, {}}, {DType::kI64, result.shape, {}}});
+  return f.replace(sorted[1]);
+}
+
+/// A race: what is as likely as its weight has the shortest of exponential times, divided by weights. Without
+/// replacement the next ones are the next in it; with it every sample is a race of its own.
+bool decompose_multinomial(AtenBuilder& f) {
+  constexpr std::string_view kArgmax =
+      "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
+  ValueId weights = f["self"];
+  const TensorType result = f.result();
+  std::optional<int64_t> samples = f.integer("num_samples");
+  if (!samples || f.rank(weights) == 0) return false;
+  bool is_one_race = !f.flag("replacement") || *samples == 1;
+  Sizes shape = f.shape(weights);
+  if (!is_one_race) shape.insert(shape.end() - 1, f.integer(*samples));
+  ValueId shares = f.node(aten::kRand, {{"size", f.items(shape, {weights})}, {"dtype", f.dtype(weights)}},
+                          f.dtype(weights), shape);
+  ValueId speed = f.div(is_one_race ? weights : f.unsqueeze(weights, -2), f.neg(f.log(shares)));
+  if (!is_one_race) {
+    return f.replace(f.node(kArgmax, {{"self", speed}, {"dim", int64_t{-1}}}, DType::kI64, result.shape));
+  }
+  std::vector<ValueId> first = f.nodes(aten::kTopk, {{"self", speed}, {"k", *samples}, {"dim", int64_t{-1}}},
+                                       {{f.dtype(weights), result.shape, {}}, result});
+  return f.replace(first[1]);
+}
+
 constexpr RewriteRule kRules[] = {
     {.op = "aten.linspace.default", .name = "decompose-linspace", .apply = write<decompose_linspace>},
+    {.op = "aten.logspace.default", .name = "decompose-linspace", .apply = write<decompose_logspace>},
+    {.op = "aten.tril_indices.default", .name = "decompose-triangle", .apply = write<decompose_triangle_indices>},
+    {.op = "aten.triu_indices.default", .name = "decompose-triangle", .apply = write<decompose_triangle_indices>},
+    {.op = "aten.randperm.default", .name = "decompose-random", .apply = write<decompose_randperm>},
+    {.op = "aten.multinomial.default", .name = "decompose-random", .apply = write<decompose_multinomial>},
     {.op = "aten.rand_like.default", .name = "decompose-random", .apply = write<decompose_random_like>},
     {.op = "aten.randn_like.default", .name = "decompose-random", .apply = write<decompose_random_like>},
     {.op = "aten.randint.default", .name = "decompose-random", .apply = write<decompose_randint>},

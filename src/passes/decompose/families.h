@@ -9,12 +9,14 @@ namespace argosy::decompose {
 
 std::span<const RewriteRule> activation();
 std::span<const RewriteRule> arithmetic();
+std::span<const RewriteRule> arrangement();
 std::span<const RewriteRule> attention();
 std::span<const RewriteRule> convolution();
 std::span<const RewriteRule> creation();
 std::span<const RewriteRule> einsum();
 std::span<const RewriteRule> experts();
 std::span<const RewriteRule> indexing();
+std::span<const RewriteRule> losses();
 std::span<const RewriteRule> norms();
 std::span<const RewriteRule> order();
 std::span<const RewriteRule> pooling();
@@ -23,5 +25,6 @@ std::span<const RewriteRule> recurrent();
 std::span<const RewriteRule> reductions();
 std::span<const RewriteRule> resize();
 std::span<const RewriteRule> scatter();
+std::span<const RewriteRule> size_arithmetic();
 
 }  // namespace argosy::decompose

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
 #include "passes/decompose/families.h"
@@ -22,20 +24,6 @@ bool decompose_triu(AtenBuilder& f) {
   return f.replace(f.where(is_kept, x, 0.0));
 }
 
-bool rename_index(AtenBuilder& f) {
-  const TensorType result = f.result();
-  if (f.op() == "aten._unsafe_index.Tensor") {
-    return f.replace(
-        f.node(aten::kIndex, {{"self", f["self"]}, {"indices", f.argument("indices")}}, result.dtype, result.shape));
-  }
-  return f.replace(f.node(aten::kIndexPut,
-                          {{"self", f["self"]},
-                           {"indices", f.argument("indices")},
-                           {"values", f["values"]},
-                           {"accumulate", f.argument("accumulate")}},
-                          result.dtype, result.shape));
-}
-
 bool decompose_take(AtenBuilder& f) {
   ValueId x = f["self"], index = f["index"];
   Sizes flat = {f.symbols().mul(f.shape(x).empty() ? Sizes{f.one()} : f.shape(x))};
@@ -44,29 +32,37 @@ bool decompose_take(AtenBuilder& f) {
       f.node(aten::kIndex, {{"self", f.reshape(x, flat)}, {"indices", ValueList{index}}}, result.dtype, result.shape));
 }
 
-/// 1 where a class is the one of the row.
+/// 1 where a class is the one of the row. Without a number of classes, the largest one that occurs is the last.
 bool decompose_one_hot(AtenBuilder& f) {
-  const TensorType result = f.result();
-  std::optional<int64_t> classes = f.integer("num_classes");
-  if (!classes || *classes < 0) return false;
-  ValueId all = f.arange(f.integer(*classes), DType::kI64, {});
-  return f.replace(f.compare("eq", f.unsqueeze(f["self"], -1), all));
+  constexpr std::string_view kItem = "aten::item(Tensor self) -> Scalar";
+  ValueId x = f["self"];
+  const SymExpr count = f.result().shape.back();
+  Argument classes = f.argument("num_classes");
+  if (f.integer("num_classes") == -1) {
+    ValueId most = f.add_integer(f.amax(x, f.dims("", f.rank(x)), false), 1);
+    classes = f.value(kItem, {{"self", most}}, SymType{SymType::Kind::kInt, count});
+  }
+  ValueId all = f.node(
+      aten::kArange, {{"start", int64_t{0}}, {"end", classes}, {"step", int64_t{1}}, {"dtype", DType::kI64}},
+      DType::kI64, {count});
+  return f.replace(f.compare("eq", f.unsqueeze(x, -1), all));
 }
 
 /// How many boundaries are below a number, or not above it.
 bool decompose_bucketize(AtenBuilder& f) {
   bool is_search = f.op() == "aten.searchsorted.Tensor";
   ValueId x = f["self"], boundaries = f[is_search ? "sorted_sequence" : "boundaries"];
-  if (is_search && (f.has("sorter") || f.has("side"))) return false;
+  if (is_search && f.has("sorter")) return false;
+  bool is_right = f.flag("right") || (is_search && f.argument("side") == Argument(std::string("right")));
   if (f.rank(boundaries) == 0 || (f.rank(boundaries) > 1 && f.rank(boundaries) != f.rank(x))) return false;
   ValueId rows = f.rank(boundaries) > 1 ? f.unsqueeze(boundaries, -2) : boundaries;
-  ValueId is_passed = f.compare(f.flag("right") ? "ge" : "gt", f.unsqueeze(x, -1), rows);
+  ValueId is_passed = f.compare(is_right ? "ge" : "gt", f.unsqueeze(x, -1), rows);
   return f.replace(f.sum(is_passed, {-1}, false, DType::kI64));
 }
 
 bool decompose_isin(AtenBuilder& f) {
   ValueId x = f["elements"], set = f["test_elements"];
-  if (f.rank(set) != 1) return false;
+  set = f.reshape(set, {f.rank(set) == 0 ? f.one() : f.symbols().mul(f.shape(set))});
   ValueId found = f.any(f.compare("eq", f.unsqueeze(x, -1), set), -1, false);
   return f.replace(f.flag("invert") ? f.logical_not(found) : found);
 }
@@ -102,83 +98,6 @@ bool decompose_histc(AtenBuilder& f) {
   return f.replace(f.cast(f.sum(is_member, {0}, false, DType::kI64), result.dtype));
 }
 
-/// All elements that a window meets, one window after the other.
-bool decompose_unfold(AtenBuilder& f) {
-  constexpr std::string_view kUnfoldCopy =
-      "aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor";
-  ValueId x = f["self"];
-  const TensorType result = f.result();
-  if (f.rank(x) == 0) return f.replace(f.unsqueeze(x, 0));
-  std::optional<size_t> dim = f.dim("dimension", f.rank(x));
-  if (!dim) return false;
-  return f.replace(f.node(kUnfoldCopy,
-                          {{"self", x},
-                           {"dimension", static_cast<int64_t>(*dim)},
-                           {"size", f.argument("size")},
-                           {"step", f.argument("step")}},
-                          result.dtype, result.shape));
-}
-
-/// Patches of an image as columns.
-bool decompose_im2col(AtenBuilder& f) {
-  ValueId x = f["self"];
-  auto kernel = f.per_dim("kernel_size", 2), dilation = f.per_dim("dilation", 2), padding = f.per_dim("padding", 2),
-       stride = f.per_dim("stride", 2);
-  if (f.rank(x) != 4 || !kernel || !dilation || !padding || !stride) return false;
-  const TensorType result = f.result();
-  Sizes padded = f.shape(x);
-  for (size_t i = 0; i < 2; ++i) padded[2 + i] = f.symbols().add(padded[2 + i], f.integer(2 * (*padding)[i]));
-  if ((*padding)[0] != 0 || (*padding)[1] != 0) {
-    x = f.node(aten::kConstantPad,
-               {{"self", x}, {"pad", to_list({(*padding)[1], (*padding)[1], (*padding)[0], (*padding)[0]})}},
-               f.dtype(x), padded);
-  }
-  auto windows = [&](size_t i) {
-    SymExpr room = f.symbols().sub(padded[2 + i], f.integer((*dilation)[i] * ((*kernel)[i] - 1) + 1));
-    return f.symbols().add(f.symbols().floor_div(room, f.integer((*stride)[i])), f.one());
-  };
-  SymExpr rows = windows(0), columns = windows(1);
-  std::vector<ValueId> parts;
-  for (int64_t i = 0; i < (*kernel)[0]; ++i) {
-    for (int64_t j = 0; j < (*kernel)[1]; ++j) {
-      ValueId part = f.slice(x, 2, i * (*dilation)[0], rows, (*stride)[0]);
-      part = f.slice(part, 3, j * (*dilation)[1], columns, (*stride)[1], {x});
-      parts.push_back(f.unsqueeze(part, 2));
-    }
-  }
-  return f.replace(f.reshape(f.cat(parts, 2), result.shape));
-}
-
-/// Parts that follow each other.
-bool decompose_split(AtenBuilder& f) {
-  ValueId x = f["self"];
-  std::optional<size_t> dim = f.dim("dim", f.rank(x));
-  if (!dim) return false;
-  auto at = static_cast<int64_t>(*dim);
-  std::vector<ValueId> parts;
-  int64_t start = 0;
-  for (size_t i = 0; i < f.output_count(); ++i) {
-    std::optional<int64_t> size = f.result(i).shape[*dim].as_integer();
-    if (!size) return false;
-    parts.push_back(f.slice(x, at, start, f.integer(*size)));
-    start += *size;
-  }
-  return f.replace(parts);
-}
-
-/// Without dims, all elements in a row.
-bool flatten_roll(AtenBuilder& f) {
-  ValueId x = f["self"];
-  std::optional<std::vector<int64_t>> dims = numbers(f.argument("dims"));
-  const auto* shifts = f.argument("shifts").get_if<IntList>();
-  if (!dims || !dims->empty() || shifts == nullptr || f.rank(x) == 0) return false;
-  constexpr std::string_view kRoll = "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor";
-  ValueId flat = f.reshape(x, {f.symbols().mul(f.shape(x))});
-  ValueId rolled =
-      f.node(kRoll, {{"self", flat}, {"shifts", *shifts}, {"dims", to_list({0})}}, f.dtype(x), f.shape(flat));
-  return f.replace(f.reshape(rolled, f.result().shape, {x}));
-}
-
 /// Where a tensor is not 0: one vector of indices for each dim.
 bool decompose_nonzero(AtenBuilder& f) {
   constexpr std::string_view kNonzero = "aten::nonzero(Tensor self) -> Tensor";
@@ -191,23 +110,105 @@ bool decompose_nonzero(AtenBuilder& f) {
   return f.replace(columns);
 }
 
+/// The next element of `source` at each true place.
+bool decompose_masked_scatter(AtenBuilder& f) {
+  constexpr std::string_view kCumsum = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
+  ValueId self = f["self"], source = f["source"];
+  const TensorType result = f.result();
+  ValueId mask = f.expand(f["mask"], result.shape, {self});
+  auto flat = [&](ValueId x) { return f.reshape(x, {f.rank(x) == 0 ? f.one() : f.symbols().mul(f.shape(x))}); };
+  ValueId is_true = f.cast(flat(mask), DType::kI64);
+  ValueId places = f.node(kCumsum, {{"self", is_true}, {"dim", int64_t{0}}}, DType::kI64, f.shape(is_true));
+  // A zero in front: places that are not true ask for it, and no elements at all are legal too.
+  ValueId zero = f.full({f.one()}, int64_t{0}, result.dtype, {});
+  ValueId taken = f.index_select(f.cat({zero, f.cast(flat(source), result.dtype)}, 0), 0, f.mul(places, is_true));
+  return f.replace(f.where(mask, f.reshape(taken, result.shape, {self, mask}), self));
+}
+
+/// Elements [start, end) of a dim; a bound that is None is the tensor's own.
+ValueId part(AtenBuilder& f, ValueId x, int64_t dim, Argument start, Argument end, SymExpr size) {
+  Sizes shape = f.shape(x);
+  shape[static_cast<size_t>(dim)] = size;
+  return f.node(aten::kSlice, {{"self", x}, {"dim", dim}, {"start", std::move(start)}, {"end", std::move(end)}},
+                f.dtype(x), std::move(shape));
+}
+
+/// What is before the index, the new slice, what is behind.
+bool decompose_select_scatter(AtenBuilder& f) {
+  ValueId self = f["self"];
+  std::optional<size_t> dim = f.dim("dim", f.rank(self));
+  if (!dim) return false;
+  auto at = static_cast<int64_t>(*dim);
+  const SymExpr size = f.size(self, at);
+  Argument index = f.argument("index"), next;
+  SymExpr before;
+  if (std::optional<int64_t> number = f.integer("index")) {
+    before = *number < 0 ? f.symbols().add(size, f.integer(*number)) : f.integer(*number);
+    next = *number + 1;
+  } else {
+    before = f.graph()[f["index"]].number()->expression;
+    next = f.value("_operator.add(Any a, Any b) -> Any", {{"a", index}, {"b", int64_t{1}}},
+                   SymType{SymType::Kind::kInt, f.symbols().add(before, f.one())});
+  }
+  SymExpr behind = f.symbols().sub(size, f.symbols().add(before, f.one()));
+  std::vector<ValueId> parts;
+  if (before.as_integer() != 0) parts.push_back(part(f, self, at, int64_t{0}, index, before));
+  parts.push_back(f.unsqueeze(f.cast(f["src"], f.dtype(self)), at));
+  if (behind.as_integer() != 0) parts.push_back(part(f, self, at, std::move(next), None{}, behind));
+  return f.replace(f.cat(parts, at));
+}
+
+/// What is before a slice, the new one, what is behind; or, with steps or bounds that vary, a write to its places.
+bool decompose_slice_scatter(AtenBuilder& f) {
+  ValueId self = f["self"];
+  std::optional<size_t> dim = f.dim("dim", f.rank(self));
+  if (!dim) return false;
+  auto at = static_cast<int64_t>(*dim);
+  ValueId source = f.cast(f["src"], f.dtype(self));
+  std::optional<int64_t> size = f.size(self, at).as_integer();
+  auto bound = [&](std::string_view name, int64_t otherwise) -> std::optional<int64_t> {
+    std::optional<int64_t> given = f.has(name) ? f.integer(name) : std::optional(otherwise);
+    if (!given || !size) return std::nullopt;
+    return std::clamp<int64_t>(*given < 0 ? *given + *size : *given, 0, *size);
+  };
+  std::optional<int64_t> start = bound("start", 0), end = bound("end", INT64_MAX);
+  Sizes written = f.shape(self);
+  if (f.rank(source) == f.rank(self)) written[*dim] = f.size(source, at);
+  source = f.expand(source, written, {self});
+  if (start && end && f.integer("step") == 1 && f.integer(*end - *start) == written[*dim]) {
+    std::vector<ValueId> parts;
+    if (*start > 0) parts.push_back(f.slice(self, at, 0, f.integer(*start)));
+    parts.push_back(source);
+    if (*end < *size) parts.push_back(f.slice(self, at, *end, f.integer(*size - *end)));
+    return f.replace(f.cat(parts, at));
+  }
+  // The places of a slice are the slice of all places, whatever its bounds are.
+  ValueId places = f.node(aten::kSlice,
+                          {{"self", f.arange(f.size(self, at), DType::kI64, {self})},
+                           {"dim", int64_t{0}},
+                           {"start", f.argument("start")},
+                           {"end", f.argument("end")},
+                           {"step", f.argument("step")}},
+                          DType::kI64, {written[*dim]});
+  ValueList indices(*dim + 1);
+  indices.back() = places;
+  return f.replace(f.node(aten::kIndexPut, {{"self", self}, {"indices", indices}, {"values", source}}, f.dtype(self),
+                          f.shape(self)));
+}
+
 constexpr RewriteRule kRules[] = {
     {.op = "aten.nonzero_numpy.default", .name = "decompose-nonzero", .apply = write<decompose_nonzero>},
     {.op = "aten.where.default", .name = "decompose-nonzero", .apply = write<decompose_nonzero>},
+    {.op = "aten.masked_scatter.default", .name = "decompose-masked-scatter", .apply = write<decompose_masked_scatter>},
+    {.op = "aten.select_scatter.default", .name = "decompose-select-scatter", .apply = write<decompose_select_scatter>},
+    {.op = "aten.slice_scatter.default", .name = "decompose-slice-scatter", .apply = write<decompose_slice_scatter>},
     {.op = "aten.triu.default", .name = "decompose-triu", .apply = write<decompose_triu>},
-    {.op = "aten._unsafe_index.Tensor", .name = "rename-index", .apply = write<rename_index>},
-    {.op = "aten._unsafe_index_put.default", .name = "rename-index", .apply = write<rename_index>},
     {.op = "aten.take.default", .name = "decompose-take", .apply = write<decompose_take>},
     {.op = "aten.one_hot.default", .name = "decompose-one-hot", .apply = write<decompose_one_hot>},
     {.op = "aten.bucketize.Tensor", .name = "decompose-bucketize", .apply = write<decompose_bucketize>},
     {.op = "aten.searchsorted.Tensor", .name = "decompose-bucketize", .apply = write<decompose_bucketize>},
     {.op = "aten.isin.Tensor_Tensor", .name = "decompose-isin", .apply = write<decompose_isin>},
     {.op = "aten.histc.default", .name = "decompose-histc", .apply = write<decompose_histc>},
-    {.op = "aten.unfold.default", .name = "decompose-unfold", .apply = write<decompose_unfold>},
-    {.op = "aten.im2col.default", .name = "decompose-im2col", .apply = write<decompose_im2col>},
-    {.op = "aten.split_with_sizes.default", .name = "decompose-split", .apply = write<decompose_split>},
-    {.op = "aten.chunk.default", .name = "decompose-split", .apply = write<decompose_split>},
-    {.op = "aten.roll.default", .name = "flatten-roll", .apply = write<flatten_roll>},
 };
 
 }  // namespace

@@ -36,20 +36,6 @@ bool decompose_sort(AtenBuilder& f) {
   return f.replace({values, sorted[1]});
 }
 
-bool decompose_topk(AtenBuilder& f) {
-  ValueId x = f["self"];
-  if (f.dtype(x) != DType::kBool) return false;
-  const TensorType values = f.result(0), indices = f.result(1);
-  std::vector<ValueId> found = f.nodes(aten::kTopk,
-                                       {{"self", f.cast(x, DType::kU8)},
-                                        {"k", f.argument("k")},
-                                        {"dim", f.argument("dim")},
-                                        {"largest", f.argument("largest")},
-                                        {"sorted", f.argument("sorted")}},
-                                       {{DType::kU8, values.shape, {}}, indices});
-  return f.replace({f.cast(found[0], DType::kBool), found[1]});
-}
-
 /// The k-th smallest number, or the lower median.
 bool decompose_kth(AtenBuilder& f) {
   ValueId x = f["self"];
@@ -81,10 +67,98 @@ bool decompose_kth(AtenBuilder& f) {
   return f.replace(results);
 }
 
+constexpr std::string_view kItem = "aten::item(Tensor self) -> Scalar";
+constexpr std::string_view kCumsum = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
+constexpr std::string_view kNonzero = "aten::nonzero(Tensor self) -> Tensor";
+constexpr std::string_view kMaskedSelect = "aten::masked_select(Tensor self, Tensor mask) -> Tensor";
+constexpr std::string_view kRepeats = "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor";
+
+ValueId flat(AtenBuilder& f, ValueId x) {
+  return f.reshape(x, {f.rank(x) == 0 ? f.one() : f.symbols().mul(f.shape(x))});
+}
+
+ValueId cumsum(AtenBuilder& f, ValueId x) {
+  return f.node(kCumsum, {{"self", f.cast(x, DType::kI64)}, {"dim", int64_t{0}}}, DType::kI64, f.shape(x));
+}
+
+/// Index i as often as repeats[i] says: how many ends of repeats a place has passed.
+bool decompose_repeats(AtenBuilder& f) {
+  const TensorType result = f.result();
+  ValueId ends = cumsum(f, f["repeats"]);
+  Argument count = f.argument("output_size");
+  if (!f.has("output_size")) {
+    count = f.value(kItem, {{"self", f.sum(f["repeats"], {0}, false, DType::kI64)}},
+                    SymType{SymType::Kind::kInt, result.shape[0]});
+  }
+  ValueId places = f.node(
+      aten::kArange, {{"start", int64_t{0}}, {"end", count}, {"step", int64_t{1}}, {"dtype", DType::kI64}}, DType::kI64,
+      result.shape);
+  return f.replace(f.sum(f.compare("le", ends, f.unsqueeze(places, 1)), {1}, false, DType::kI64));
+}
+
+/// Elements, or slices of a dim, each as often as its number says.
+bool decompose_repeat_interleave(AtenBuilder& f) {
+  ValueId self = f["self"], repeats = f["repeats"];
+  const TensorType result = f.result();
+  if (!f.has("dim")) self = flat(f, self);
+  std::optional<size_t> dim = f.has("dim") ? f.dim("dim", f.rank(self)) : std::optional<size_t>(0);
+  if (!dim || f.rank(self) == 0) return false;
+  auto at = static_cast<int64_t>(*dim);
+  if (f.rank(repeats) == 0 || f.size(repeats, 0).as_integer() == 1) {
+    repeats = f.expand(f.reshape(repeats, {f.one()}), {f.size(self, at)}, {self});
+  }
+  ValueId index = f.node(kRepeats, {{"repeats", repeats}, {"output_size", f.argument("output_size")}}, DType::kI64,
+                         {result.shape[*dim]});
+  return f.replace(f.index_select(self, at, index));
+}
+
+/// Elements that differ from the one before: each of them, its place for every element, and how often it follows itself.
+bool decompose_unique_consecutive(AtenBuilder& f) {
+  if (f.has("dim")) return false;
+  ValueId x = flat(f, f["self"]);
+  const SymExpr count = f.result().shape[0], fewer = f.symbols().sub(f.size(x, 0), f.one());
+  ValueId is_new = f.compare("ne", f.slice(x, 0, 1, fewer), f.slice(x, 0, 0, fewer));
+  is_new = f.cat({f.full({f.one()}, true, DType::kBool, {}), is_new}, 0);
+  ValueId values = f.node(kMaskedSelect, {{"self", x}, {"mask", is_new}}, f.dtype(x), {count});
+  ValueId inverse = f.reshape(f.add_integer(cumsum(f, is_new), -1), f.shape(f["self"]), {f["self"]});
+  // The first place of each, and one behind the last.
+  ValueId starts = f.squeeze(f.node(kNonzero, {{"self", is_new}}, DType::kI64, {count, f.one()}), 1);
+  ValueId end = f.full({f.one()}, f.as_argument(f.item(f.size(x, 0), {x, f["self"]})), DType::kI64, {});
+  ValueId bounds = f.cat({f.slice(starts, 0, 1, f.symbols().sub(count, f.one())), end}, 0);
+  return f.replace({values, inverse, f.sub(bounds, starts)});
+}
+
+/// Sorted, equal elements follow each other.
+bool decompose_unique(AtenBuilder& f) {
+  constexpr std::string_view kUnique =
+      "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> "
+      "(Tensor, Tensor, Tensor)";
+  constexpr std::string_view kScatter =
+      "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor";
+  ValueId x = flat(f, f["self"]);
+  const SymExpr count = f.result().shape[0];
+  const TensorType places{DType::kI64, f.shape(x), {}};
+  std::vector<ValueId> sorted = f.nodes(aten::kSort, {{"self", x}}, {{f.dtype(x), f.shape(x), {}}, places});
+  std::vector<ValueId> found =
+      f.nodes(kUnique, {{"self", sorted[0]}, {"return_inverse", true}, {"return_counts", true}},
+              {{f.dtype(x), {count}, {}}, places, {DType::kI64, {count}, {}}});
+  ValueId zeros = f.full(f.shape(x), int64_t{0}, DType::kI64, {x});
+  ValueId inverse = f.node(kScatter, {{"self", zeros}, {"dim", int64_t{0}}, {"index", sorted[1]}, {"src", found[1]}},
+                           DType::kI64, f.shape(x));
+  return f.replace({found[0], f.reshape(inverse, f.shape(f["self"]), {f["self"]}), found[2]});
+}
+
 constexpr RewriteRule kRules[] = {
     {.op = "aten.sort.default", .name = "decompose-sort", .apply = write<decompose_sort>},
     {.op = "aten.sort.stable", .name = "decompose-sort", .apply = write<decompose_sort>},
-    {.op = "aten.topk.default", .name = "decompose-topk", .apply = write<decompose_topk>},
+    {.op = "aten.repeat_interleave.Tensor", .name = "decompose-repeats", .apply = write<decompose_repeats>},
+    {.op = "aten.repeat_interleave.self_Tensor",
+     .name = "decompose-repeats",
+     .apply = write<decompose_repeat_interleave>},
+    {.op = "aten._unique2.default", .name = "decompose-unique", .apply = write<decompose_unique>},
+    {.op = "aten.unique_consecutive.default",
+     .name = "decompose-unique",
+     .apply = write<decompose_unique_consecutive>},
     {.op = "aten.kthvalue.default", .name = "decompose-kth", .apply = write<decompose_kth>},
     {.op = "aten.median.dim", .name = "decompose-kth", .apply = write<decompose_kth>},
 };

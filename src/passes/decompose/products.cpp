@@ -5,12 +5,17 @@
 namespace argosy::decompose {
 namespace {
 
-/// beta * self + alpha * (batch1 @ batch2)
-bool decompose_baddbmm(AtenBuilder& f) {
+/// beta * self + alpha * (batch1 @ batch2). With beta 0 the other summand does not count, NaN or not.
+bool decompose_added_product(AtenBuilder& f) {
   std::optional<double> beta = f.number("beta"), alpha = f.number("alpha");
-  if (!beta || !alpha || kind_of(f.dtype(f["batch1"])) != DTypeKind::kFloat) return false;
-  ValueId product = f.mul(f.matmul(f["batch1"], f["batch2"]), *alpha);
-  return f.replace(*beta == 0 ? product : f.add(f.mul(f["self"], *beta), product));
+  if (!beta || !alpha) return false;
+  bool is_batched = f.knows("batch1");
+  ValueId a = f[is_batched ? "batch1" : "mat1"], b = f[is_batched ? "batch2" : "mat2"];
+  auto scaled = [&](ValueId x, double by) {
+    return kind_of(f.dtype(x)) == DTypeKind::kFloat ? f.mul(x, by) : f.mul_integer(x, static_cast<int64_t>(by));
+  };
+  ValueId product = scaled(f.matmul(a, b), *alpha);
+  return f.replace(*beta == 0 ? product : f.add(scaled(f["self"], *beta), product));
 }
 
 bool decompose_bilinear(AtenBuilder& f) {
@@ -24,7 +29,8 @@ bool decompose_bilinear(AtenBuilder& f) {
 }
 
 constexpr RewriteRule kRules[] = {
-    {.op = "aten.baddbmm.default", .name = "decompose-baddbmm", .apply = write<decompose_baddbmm>},
+    {.op = "aten.addmm.default", .name = "decompose-added-product", .apply = write<decompose_added_product>},
+    {.op = "aten.baddbmm.default", .name = "decompose-added-product", .apply = write<decompose_added_product>},
     {.op = "aten.bilinear.default", .name = "decompose-bilinear", .apply = write<decompose_bilinear>},
 };
 

@@ -112,48 +112,49 @@ bool decompose_resize(AtenBuilder& f) {
   return f.replace(resized);
 }
 
-/// The form that has a kernel.
-bool rename_resize2d(AtenBuilder& f) {
-  const TensorType result = f.result();
-  bool is_linear = f.op() == "aten.upsample_bilinear2d.default";
-  constexpr std::string_view kBilinear =
-      "aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) "
-      "-> Tensor";
-  constexpr std::string_view kNearest =
-      "aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor";
-  std::vector<AtenBuilder::Named> arguments = {
-      {"input", f["self"]}, {"output_size", f.argument("output_size")}, {"scale_factors", None{}}};
-  if (is_linear) arguments.push_back({"align_corners", f.argument("align_corners")});
-  return f.replace(f.node(is_linear ? kBilinear : kNearest, std::move(arguments), result.dtype, result.shape));
+/// What each input pixel counts for each output pixel: the filter grows with the pixels where an image shrinks.
+ValueId smooth_weights(AtenBuilder& f, const Axis& axis, Filter filter, bool aligns_corners) {
+  ValueId input = f["input"];
+  IntItem size = axis.size ? *axis.size : f.item(axis.to, {input});
+  ValueId places = f.node(
+      aten::kArange, {{"start", int64_t{0}}, {"end", f.as_argument(size)}, {"step", int64_t{1}}, {"dtype", DType::kF32}},
+      DType::kF32, {axis.to});
+  ValueId step = step_of(f, axis, aligns_corners, input), width = f.clamp(step, 1.0, std::nullopt);
+  ValueId centre = f.unsqueeze(f.mul(f.add(places, 0.5), step), 1), pixel = f.arange(axis.from, DType::kF32, {input});
+  ValueId reach = f.mul(width, filter == Filter::kLinear ? 1.0 : 2.0);
+  ValueId first = f.floor(f.add(f.sub(centre, reach), 0.5)), end = f.floor(f.add(f.add(centre, reach), 0.5));
+  ValueId is_near = f.bitwise_and(f.compare("ge", pixel, first), f.compare("lt", pixel, end));
+  ValueId x = f.abs(f.div(f.sub(f.add(pixel, 0.5), centre), width));
+  ValueId weight;
+  if (filter == Filter::kLinear) {
+    weight = f.clamp(f.add(f.neg(x), 1.0), 0.0, std::nullopt);
+  } else {
+    constexpr double a = -0.5;
+    ValueId near = f.add(f.mul(f.mul(f.add(f.mul(x, a + 2), -(a + 3)), x), x), 1.0);
+    ValueId far = f.mul(f.add(f.mul(f.add(f.mul(f.add(x, -5.0), x), 8.0), x), -4.0), a);
+    weight = f.where(f.compare("lt", x, Argument(1.0)), near, f.where(f.compare("lt", x, Argument(2.0)), far, 0.0));
+  }
+  weight = f.where(is_near, weight, 0.0);
+  return f.cast(f.div(weight, f.sum(weight, {1}, true)), f.dtype(input));
 }
 
-/// Antialiased, in the form that has a kernel.
-bool rename_smooth_resize(AtenBuilder& f) {
+/// Antialiased: rows, then columns, as products of matrices.
+bool decompose_smooth_resize(AtenBuilder& f) {
+  ValueId x = f["input"];
   const TensorType result = f.result();
-  constexpr std::string_view kSmooth =
-      "aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, "
-      "float? scales_w=None) -> Tensor";
-  if (!f.has("output_size")) return false;
-  return f.replace(f.node(kSmooth,
-                          {{"self", f["input"]},
-                           {"output_size", f.argument("output_size")},
-                           {"align_corners", f.argument("align_corners")}},
-                          result.dtype, result.shape));
-}
-
-bool rename_grid_sampler(AtenBuilder& f) {
-  constexpr std::string_view kGridSampler =
-      "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) "
-      "-> Tensor";
-  const TensorType result = f.result();
-  if (f.rank(f["input"]) != 4) return false;
-  return f.replace(f.node(kGridSampler,
-                          {{"input", f["input"]},
-                           {"grid", f["grid"]},
-                           {"interpolation_mode", f.argument("interpolation_mode")},
-                           {"padding_mode", f.argument("padding_mode")},
-                           {"align_corners", f.argument("align_corners")}},
-                          result.dtype, result.shape));
+  const auto& row = *static_cast<const ResizeRow*>(f.rule().user_data);
+  if (f.rank(x) != 4 || kind_of(f.dtype(x)) != DTypeKind::kFloat) return false;
+  const DoubleList* scales = f.argument("scale_factors").get_if<DoubleList>();
+  const IntList* sizes = f.argument("output_size").get_if<IntList>();
+  for (size_t i = 2; i-- > 0;) {
+    Axis axis{static_cast<int64_t>(i + 2), f.shape(f["input"])[i + 2], result.shape[i + 2], std::nullopt, std::nullopt};
+    if (sizes != nullptr && i < sizes->size()) axis.size = (*sizes)[i];
+    if (axis.from == axis.to) continue;
+    if (scales != nullptr && i < scales->size()) axis.scale = (*scales)[i];
+    ValueId weights = smooth_weights(f, axis, row.filter, f.flag("align_corners"));
+    x = i == 1 ? f.matmul(x, f.permute(weights, {1, 0})) : f.matmul(weights, x);
+  }
+  return f.replace(x);
 }
 
 // ---- padding ----
@@ -210,7 +211,7 @@ bool decompose_pad(AtenBuilder& f) {
 }
 
 constexpr ResizeRow kNearest1d{Filter::kNearest, 1}, kNearest3d{Filter::kNearest, 3},
-    kNearestExact1d{Filter::kNearestExact, 1}, kNearestExact2d{Filter::kNearestExact, 2}, kLinear1d{Filter::kLinear, 1},
+    kNearestExact1d{Filter::kNearestExact, 1}, kNearestExact2d{Filter::kNearestExact, 2}, kLinear1d{Filter::kLinear, 1}, kBilinear{Filter::kLinear, 2},
     kTrilinear{Filter::kLinear, 3}, kBicubic{Filter::kCubic, 2};
 
 constexpr RewriteRule kRules[] = {
@@ -242,10 +243,14 @@ constexpr RewriteRule kRules[] = {
      .name = "decompose-resize",
      .apply = write<decompose_resize>,
      .user_data = &kBicubic},
-    {.op = "aten.upsample_bilinear2d.default", .name = "rename-resize", .apply = write<rename_resize2d>},
-    {.op = "aten.upsample_nearest2d.default", .name = "rename-resize", .apply = write<rename_resize2d>},
-    {.op = "aten._upsample_bilinear2d_aa.vec", .name = "rename-resize", .apply = write<rename_smooth_resize>},
-    {.op = "aten.grid_sampler.default", .name = "rename-grid-sampler", .apply = write<rename_grid_sampler>},
+    {.op = "aten._upsample_bilinear2d_aa.vec",
+     .name = "decompose-resize",
+     .apply = write<decompose_smooth_resize>,
+     .user_data = &kBilinear},
+    {.op = "aten._upsample_bicubic2d_aa.vec",
+     .name = "decompose-resize",
+     .apply = write<decompose_smooth_resize>,
+     .user_data = &kBicubic},
     {.op = "aten.constant_pad_nd.default", .name = "cut-padding", .apply = write<cut_padding>},
     {.op = "aten.pad.default", .name = "decompose-pad", .apply = write<decompose_pad>},
 };

@@ -1,6 +1,7 @@
 #include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
 #include "passes/decompose/families.h"
+#include "passes/extremes.h"
 
 namespace argosy::decompose {
 namespace {
@@ -22,7 +23,10 @@ bool decompose_index_add(AtenBuilder& f) {
   std::optional<int64_t> dim = f.integer("dim");
   if (!dim) return false;
   ValueId source = f["source"];
-  if (std::optional<double> alpha = f.number("alpha"); alpha && *alpha != 1) source = f.mul(source, *alpha);
+  std::optional<double> alpha = f.number("alpha");
+  if (!alpha) return false;
+  bool is_float = kind_of(f.dtype(source)) == DTypeKind::kFloat;
+  source = is_float ? f.mul(source, *alpha) : f.mul_integer(source, static_cast<int64_t>(*alpha));
   return put_rows(f, *dim, source, true);
 }
 
@@ -36,79 +40,81 @@ bool decompose_index_fill(AtenBuilder& f) {
   return dim && put_rows(f, *dim, f.scalar(f.argument("value"), f.result().dtype), false);
 }
 
-/// Only sums have a kernel; a mean is a sum over how many there are of it.
+/// Each place looks at all that is written along its line: a product or an extreme.
 bool decompose_scatter_reduce(AtenBuilder& f) {
-  const auto* how = f.argument("reduce").get_if<std::string>();
-  if (how == nullptr || (*how != "sum" && *how != "add" && *how != "mean")) return false;
-  ValueId index = f["index"];
+  constexpr std::string_view kProd =
+      "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+  const auto* given = f.argument("reduce").get_if<std::string>();
+  ValueId self = f["self"], index = f["index"], source = f["src"];
   const TensorType result = f.result();
-  if (*how == "mean" && kind_of(result.dtype) != DTypeKind::kFloat) return false;
-  bool leaves_out_self = f.knows("include_self") && !f.flag("include_self");
-  auto sum = [&](ValueId self, ValueId source) {
-    if (leaves_out_self) {
-      constexpr std::string_view kScatterValue =
-          "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
-      self =
-          f.node(kScatterValue, {{"self", self}, {"dim", f.argument("dim")}, {"index", index}, {"value", int64_t{0}}},
-                 result.dtype, result.shape);
-    }
-    return f.node(aten::kScatterAdd, {{"self", self}, {"dim", f.argument("dim")}, {"index", index}, {"src", source}},
-                  result.dtype, result.shape);
-  };
-  ValueId self = f["self"];
-  ValueId source = f.knows("src") ? f["src"] : f.full(f.shape(index), f.argument("value"), result.dtype, {index});
-  ValueId total = sum(self, source);
-  if (*how != "mean") return f.replace(total);
-  ValueId counts =
-      sum(f.full(result.shape, 1.0, result.dtype, {self}), f.full(f.shape(index), 1.0, result.dtype, {index}));
-  return f.replace(f.div(total, counts));
+  std::optional<size_t> dim = f.dim("dim", f.rank(self));
+  if (given == nullptr || !dim || f.rank(self) == 0 || !f.flag("include_self")) return false;
+  const std::string how = *given;
+  if (how != "prod" && how != "amax" && how != "amin") return false;
+  auto at = static_cast<int64_t>(*dim);
+  for (size_t i = 0; i < f.rank(self); ++i) {
+    source = f.slice(source, static_cast<int64_t>(i), 0, f.shape(index)[i], 1, {index});
+  }
+  // [.., place, written, ..]; a place that nothing is written to has what it had.
+  ValueId places = f.unsqueeze(f.arange(f.size(self, at), DType::kI64, {self}), 1);
+  for (size_t i = *dim + 1; i < f.rank(self); ++i) places = f.unsqueeze(places, -1);
+  ValueId is_own = f.compare("eq", f.unsqueeze(index, at), places);
+  const Argument neutral = how == "prod" ? Argument(int64_t{1}) : extreme_of(result.dtype, how == "amin");
+  ValueId values = f.where(is_own, f.unsqueeze(source, at), f.scalar(neutral, result.dtype));
+  Sizes shape = f.reduced(values, {at + 1}, false);
+  ValueId total;
+  if (how == "prod") {
+    total = f.node(kProd, {{"self", values}, {"dim", at + 1}}, result.dtype, shape);
+  } else {
+    total = f.node(how == "amax" ? aten::kAmax : aten::kAmin, {{"self", values}, {"dim", to_list({at + 1})}},
+                   result.dtype, shape);
+  }
+  // The index may have fewer lines than the tensor.
+  Sizes missing;
+  bool is_short = false;
+  for (size_t i = f.rank(self); i-- > 0;) {
+    missing.push_back(f.integer(0));
+    missing.push_back(i == *dim ? f.integer(0) : f.symbols().sub(f.shape(self)[i], f.shape(index)[i]));
+    is_short = is_short || missing.back().as_integer() != 0;
+  }
+  if (is_short) {
+    total = f.node(aten::kConstantPad, {{"self", total}, {"pad", f.items(missing, {self, index})}, {"value", neutral}},
+                   result.dtype, result.shape);
+  }
+  if (how == "prod") return f.replace(f.mul(self, total));
+  return f.replace(f.binary(how == "amax" ? aten::kMaximum : aten::kMinimum, self, total));
 }
 
 /// How often each number from 0 on occurs, or what it weighs in all.
 bool decompose_bincount(AtenBuilder& f) {
+  constexpr std::string_view kItem = "aten::item(Tensor self) -> Scalar";
   const TensorType result = f.result();
-  std::optional<int64_t> bins = result.shape.size() == 1 ? result.shape[0].as_integer() : std::nullopt;
-  if (!bins) return false;
-  ValueId is_member = f.compare("eq", f.unsqueeze(f["self"], 1), f.arange(f.integer(*bins), DType::kI64, {}));
+  ValueId self = f.cast(f["self"], DType::kI64);
+  if (f.rank(self) != 1 || result.shape.size() != 1) return false;
+  Argument bins;
+  if (std::optional<int64_t> known = result.shape[0].as_integer()) {
+    bins = *known;
+  } else {
+    // One more than the largest, and at least as many as asked for; there may be no numbers at all.
+    ValueId least = f.add_integer(f.unsqueeze(f.scalar(f.argument("minlength"), DType::kI64), 0), -1);
+    ValueId most = f.add_integer(f.amax(f.cat({self, least}, 0), {0}, false), 1);
+    bins = f.value(kItem, {{"self", most}}, SymType{SymType::Kind::kInt, result.shape[0]});
+  }
+  ValueId all = f.node(
+      aten::kArange, {{"start", int64_t{0}}, {"end", bins}, {"step", int64_t{1}}, {"dtype", DType::kI64}}, DType::kI64,
+      result.shape);
+  ValueId is_member = f.compare("eq", f.unsqueeze(self, 1), all);
   if (!f.has("weights")) return f.replace(f.sum(is_member, {0}, false, DType::kI64));
-  return f.replace(f.sum(f.mul(f.cast(is_member, result.dtype), f.unsqueeze(f["weights"], 1)), {0}, false));
-}
-
-/// The kernel wants one dtype.
-bool cast_scattered(AtenBuilder& f) {
-  const TensorType result = f.result();
-  ValueId source = f["src"];
-  if (f.dtype(source) == result.dtype) return false;
-  return f.replace(f.node(
-      f.schema().text,
-      {{"self", f["self"]}, {"dim", f.argument("dim")}, {"index", f["index"]}, {"src", f.cast(source, result.dtype)}},
-      result.dtype, result.shape));
-}
-
-/// The kernel wants one dtype; a negative index is no index to it.
-bool cast_put(AtenBuilder& f) {
-  const TensorType result = f.result();
-  ValueId values = f["values"];
-  if (f.dtype(values) == result.dtype) return false;
-  return f.replace(f.node(aten::kIndexPut,
-                          {{"self", f["self"]},
-                           {"indices", f.argument("indices")},
-                           {"values", f.cast(values, result.dtype)},
-                           {"accumulate", f.argument("accumulate")}},
-                          result.dtype, result.shape));
+  ValueId weights = f.cast(f["weights"], result.dtype);
+  return f.replace(f.sum(f.mul(f.cast(is_member, result.dtype), f.unsqueeze(weights, 1)), {0}, false));
 }
 
 constexpr RewriteRule kRules[] = {
     {.op = "aten.index_add.default", .name = "decompose-index-add", .apply = write<decompose_index_add>},
     {.op = "aten.index_copy.default", .name = "decompose-index-copy", .apply = write<decompose_index_copy>},
     {.op = "aten.index_fill.int_Scalar", .name = "decompose-index-fill", .apply = write<decompose_index_fill>},
-    {.op = "aten.scatter.reduce", .name = "decompose-scatter", .apply = write<decompose_scatter_reduce>},
-    {.op = "aten.scatter.value_reduce", .name = "decompose-scatter", .apply = write<decompose_scatter_reduce>},
     {.op = "aten.scatter_reduce.two", .name = "decompose-scatter", .apply = write<decompose_scatter_reduce>},
     {.op = "aten.bincount.default", .name = "decompose-bincount", .apply = write<decompose_bincount>},
-    {.op = "aten.scatter.src", .name = "cast-scattered", .apply = write<cast_scattered>},
-    {.op = "aten.scatter_add.default", .name = "cast-scattered", .apply = write<cast_scattered>},
-    {.op = "aten.index_put.default", .name = "cast-put", .apply = write<cast_put>},
 };
 
 }  // namespace

@@ -86,57 +86,6 @@ void emit_avg_pool(const Emitter& e, const Translation& row) {
   e.yield(unbatched(e, e.node("AveragePool", {batched(e, spatial)}, std::move(attributes)), spatial));
 }
 
-/// Means over `parts` windows of a dim of any size: a product with the share of each element in each window.
-Ref averaged_windows(const Emitter& e, Ref value, int64_t axis, Ref size, int64_t parts) {
-  Ref first = e.unsqueeze(e.count_up(e.builder().integer(parts)), {1});
-  Ref place = e.count_up(e.without_dims(size));
-  Ref count = e.builder().integer(parts), one = e.builder().integer(1);
-  Ref start = e.div(e.mul(first, size), count);
-  Ref end = e.div(e.add(e.mul(e.add(first, one), size), e.sub(count, one)), count);
-  Ref is_inside = e.node("And", {e.node("GreaterOrEqual", {place, start}), e.node("Less", {place, end})});
-  Ref share = e.cast(is_inside, e.builder().dtype(value));
-  share = e.div(share, e.reduce("ReduceSum", share, {1}, true));
-  // [parts, size] from the left for the last dim but one, transposed from the right for the last one.
-  bool is_last = axis + 1 == e.rank("self");
-  if (!is_last && axis + 2 != e.rank("self")) e.decline("windows of a volume of any size");
-  return is_last ? e.node("MatMul", {value, e.transpose(share, {1, 0})}) : e.node("MatMul", {share, value});
-}
-
-/// A window of [floor(i * size / parts), ceil((i + 1) * size / parts)) of each spatial dim, reduced to one element.
-Ref adaptive_pool(const Emitter& e, Ref value, std::string_view reduction, int64_t first) {
-  Ints wanted = e.integers("output_size");
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    int64_t axis = first + static_cast<int64_t>(i);
-    SymExpr size = e.shape("self")[static_cast<size_t>(axis)];
-    if (wanted[i] == 1) {
-      value = e.reduce(reduction, value, {axis}, true);
-      continue;
-    }
-    auto number = size.as_integer();
-    if (!number) {
-      if (reduction != "ReduceMean") e.decline("maxima of a dim of any size in a fixed number of windows");
-      value = averaged_windows(e, value, axis, e.size(size), wanted[i]);
-      continue;
-    }
-    Refs parts;
-    for (int64_t part = 0; part < wanted[i]; ++part) {
-      int64_t start = part * *number / wanted[i], end = ((part + 1) * *number + wanted[i] - 1) / wanted[i];
-      parts.push_back(e.reduce(reduction, e.slice(value, axis, e.ints({start}), e.ints({end})), {axis}, true));
-    }
-    value = e.concat(std::move(parts), axis);
-  }
-  return value;
-}
-
-// adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor
-// adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)
-void emit_adaptive_pool(const Emitter& e, const Translation& row) {
-  int64_t first = e.rank("self") - static_cast<int64_t>(e.integers("output_size").size());
-  Ref pooled = adaptive_pool(e, e.tensor("self"), row.onnx_op, first);
-  if (e.result_count() == 1) return e.yield(pooled);
-  e.yield(Refs{pooled, Ref{}});
-}
-
 // upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor
 // upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor
 void emit_resize(const Emitter& e, const Translation& row) {
@@ -203,26 +152,18 @@ constexpr Translation kConvolution[] = {
     {"aten.avg_pool1d.default", emit_avg_pool, "1"},
     {"aten.avg_pool2d.default", emit_avg_pool, "2"},
     {"aten.avg_pool3d.default", emit_avg_pool, "3"},
-    {"aten.adaptive_avg_pool1d.default", emit_adaptive_pool, "ReduceMean"},
-    {"aten.adaptive_avg_pool2d.default", emit_adaptive_pool, "ReduceMean"},
-    {"aten._adaptive_avg_pool2d.default", emit_adaptive_pool, "ReduceMean"},
-    {"aten.adaptive_avg_pool3d.default", emit_adaptive_pool, "ReduceMean"},
-    {"aten.adaptive_max_pool1d.default", emit_adaptive_pool, "ReduceMax"},
-    {"aten.adaptive_max_pool2d.default", emit_adaptive_pool, "ReduceMax"},
     {"aten.upsample_linear1d.vec", emit_resize, "linear"},
     {"aten.upsample_bilinear2d.vec", emit_resize, "linear"},
-    {"aten.upsample_bilinear2d.default", emit_resize, "linear"},
     {"aten.upsample_trilinear3d.vec", emit_resize, "linear"},
     {"aten._upsample_bilinear2d_aa.vec", emit_resize, "linear"},
     {"aten.upsample_bicubic2d.vec", emit_resize, "cubic"},
     {"aten._upsample_bicubic2d_aa.vec", emit_resize, "cubic"},
     {"aten.upsample_nearest1d.vec", emit_resize, "nearest"},
     {"aten.upsample_nearest2d.vec", emit_resize, "nearest"},
-    {"aten.upsample_nearest2d.default", emit_resize, "nearest"},
     {"aten.upsample_nearest3d.vec", emit_resize, "nearest"},
     {"aten._upsample_nearest_exact2d.vec", emit_resize, "exact"},
-    {"aten.grid_sampler.default", emit_grid_sampler},
     {"aten.grid_sampler_2d.default", emit_grid_sampler},
+    {"aten.grid_sampler_3d.default", emit_grid_sampler},
 };
 
 }  // namespace

@@ -20,16 +20,6 @@ void emit_arange(const Emitter& e, const Translation&) {
   e.yield(e.node("Range", {e.scalar("start", dtype), e.scalar("end", dtype), e.scalar("step", dtype)}));
 }
 
-// linspace(Scalar start, Scalar end, int steps, …) -> Tensor
-void emit_linspace(const Emitter& e, const Translation&) {
-  DType dtype = e.result().dtype, computed = kind_of(dtype) == DTypeKind::kFloat ? dtype : DType::kF64;
-  int64_t steps = e.integer("steps");
-  Ref places = e.count_up(e.builder().integer(steps));
-  Ref start = e.scalar("start", computed), end = e.scalar("end", computed);
-  Ref step = e.div(e.sub(end, start), e.like(start, static_cast<double>(steps > 1 ? steps - 1 : 1)));
-  e.yield(e.add(e.mul(e.cast(places, computed), step), start));
-}
-
 /// Random numbers of the result's shape: their distribution is torch's, the numbers are not. ONNX Runtime has these ops
 /// as opset 21 has them.
 Ref random(const Emitter& e, std::string_view op, Attributes attributes) {
@@ -42,23 +32,11 @@ Ref random(const Emitter& e, std::string_view op, Attributes attributes) {
 // rand(SymInt[] size, …) -> Tensor; randn alike
 void emit_random(const Emitter& e, const Translation& row) { e.yield(random(e, row.onnx_op, {})); }
 
-// randint.low(SymInt low, SymInt high, SymInt[] size, …) -> Tensor
-void emit_randint(const Emitter& e, const Translation& row) {
-  float low = row.op == "aten.randint.low" ? static_cast<float>(e.integer("low")) : 0.0F;
-  Ref uniform = random(e, "RandomUniformLike", {{"low", low}, {"high", static_cast<float>(e.integer("high"))}});
-  e.yield(e.node("Floor", {uniform}));
-}
-
 constexpr Translation kCreation[] = {
     {"aten.full.default", emit_full},
     {"aten.arange.start_step", emit_arange},
-    {"aten.linspace.default", emit_linspace},
     {"aten.rand.default", emit_random, "RandomUniformLike"},
-    {"aten.rand_like.default", emit_random, "RandomUniformLike"},
     {"aten.randn.default", emit_random, "RandomNormalLike"},
-    {"aten.randn_like.default", emit_random, "RandomNormalLike"},
-    {"aten.randint.default", emit_randint},
-    {"aten.randint.low", emit_randint},
 };
 
 }  // namespace

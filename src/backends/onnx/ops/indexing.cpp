@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "backends/onnx/translations.h"
@@ -148,7 +147,7 @@ void emit_index_put(const Emitter& e, const Translation&) {
   }
   Exprs selected;
   for (int64_t i : placed) selected.push_back(updates[static_cast<size_t>(i)]);
-  Ref values = e.cast(e.tensor("values"), e.type("self").dtype);
+  Ref values = e.tensor("values");
   values = e.transpose(e.expand(values, e.shape("values"), selected), inverse(placed));
   Attributes attributes;
   if (accumulates) attributes.push_back({"reduction", std::string("add")});
@@ -163,11 +162,6 @@ void emit_index_select(const Emitter& e, const Translation&) {
   Ref index = e.tensor("index");
   if (e.rank("index") == 0) index = e.unsqueeze(index, {0});
   e.yield(e.node("Gather", {e.tensor("self"), index}, {{"axis", e.dim("dim", e.rank("self"))}}));
-}
-
-// take(Tensor self, Tensor index) -> Tensor
-void emit_take(const Emitter& e, const Translation&) {
-  e.yield(e.node("Gather", {e.node("Reshape", {e.tensor("self"), e.ints({-1})}), e.tensor("index")}));
 }
 
 // gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor
@@ -185,106 +179,27 @@ Ref cut_to(const Emitter& e, Ref source, Shape from, Shape to) {
   return source;
 }
 
-std::string reduction_of(const Emitter& e, const Translation& row) {
-  if (!row.onnx_op.empty()) return std::string(row.onnx_op);
-  if (!e.has("reduce")) return "none";
+/// What ONNX calls a reduction of torch.
+std::string reduction_of(const Emitter& e) {
   std::string name = e.text("reduce");
-  if (name == "sum" || name == "add") return "add";
-  if (name == "prod" || name == "multiply") return "mul";
+  if (name == "prod") return "mul";
   if (name == "amax") return "max";
   if (name == "amin") return "min";
-  if (name == "mean") return "mean";
-  e.decline("reduction " + name);
+  e.decline("a " + name + " of integers");
 }
 
-// scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor, and with a value, a reduction or both
+// scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor
+// scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor
+// scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor
 void emit_scatter(const Emitter& e, const Translation& row) {
   if (e.rank("self") == 0) e.decline("a scatter into a tensor without dims");
   DType dtype = e.type("self").dtype;
   Shape places = e.shape("index");
-  Ref index = e.tensor("index");
-  Ref updates = e.has("src") ? cut_to(e, e.cast(e.tensor("src"), dtype), e.shape("src"), places)
+  Ref updates = e.has("src") ? cut_to(e, e.tensor("src"), e.shape("src"), places)
                              : e.expand(e.operand("value", dtype), {}, places);
-  std::string reduction = reduction_of(e, row);
-  Ref self = e.tensor("self");
-  int64_t axis = e.dim("dim", e.rank("self"));
-  bool has_mean = reduction == "mean", is_extreme = reduction == "max" || reduction == "min";
-  bool leaves_out_self = e.has("include_self") && !e.flag("include_self") && reduction != "none";
-  if ((has_mean || (leaves_out_self && is_extreme)) && kind_of(dtype) != DTypeKind::kFloat) {
-    e.decline("a " + reduction + " of integers");
-  }
-  auto scatter = [&](Ref into, Ref values, std::string_view how) {
-    return e.node("ScatterElements", {into, index, values}, {{"axis", axis}, {"reduction", std::string(how)}});
-  };
-  auto everywhere = [&](double number) { return e.expand(e.like(self, number), {}, places); };
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (has_mean) {
-    // A sum, over how many there are of it; what nothing is written to stays.
-    Ref counts = e.expand(e.like(self, 1), {}, e.shape("self"));
-    if (leaves_out_self) {
-      self = scatter(self, everywhere(0), "none");
-      counts = scatter(counts, everywhere(0), "none");
-    }
-    return e.yield(e.div(scatter(self, updates, "add"), scatter(counts, everywhere(1), "add")));
-  }
-  if (leaves_out_self) {
-    // What is written to does not count: neutral there first.
-    double neutral = reduction == "add" ? 0 : reduction == "mul" ? 1 : reduction == "max" ? -kInfinity : kInfinity;
-    self = scatter(self, everywhere(neutral), "none");
-  }
-  e.yield(scatter(self, updates, reduction));
-}
-
-/// One dim first, the others behind, in order.
-Ints axis_first(int64_t axis, int64_t rank) {
-  Ints order = {axis};
-  for (int64_t i = 0; i < rank; ++i) {
-    if (i != axis) order.push_back(i);
-  }
-  return order;
-}
-
-// index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
-// index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor
-// index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor
-void emit_index_write(const Emitter& e, const Translation& row) {
-  int64_t rank = e.rank("self"), axis = e.dim("dim", rank);
-  if (rank == 0) e.decline("a write into a tensor without dims");
-  DType dtype = e.type("self").dtype;
-  Ref index = e.cast(e.tensor("index"), DType::kI64);
-  SymExpr count = e.rank("index") == 0 ? e.number(1) : e.shape("index").front();
-  if (e.rank("index") == 0) index = e.unsqueeze(index, {0});
-  Exprs shape(e.shape("self").begin(), e.shape("self").end());
-  shape[static_cast<size_t>(axis)] = count;
-  Ref source;
-  if (e.has("source")) {
-    source = e.cast(e.tensor("source"), dtype);
-    if (e.rank("source") == 0) source = e.expand(source, {}, shape);
-  } else {
-    source = e.expand(e.operand("value", dtype), {}, shape);
-  }
-  if (e.has("alpha") && e.constant_number("alpha") != 1.0) source = e.mul(source, e.scalar("alpha", dtype));
-  Ints order = axis_first(axis, rank);
-  Attributes attributes;
-  if (row.onnx_op == "add") attributes.push_back({"reduction", std::string("add")});
-  Ref written =
-      e.node("ScatterND", {e.transpose(e.tensor("self"), order), e.unsqueeze(index, {1}), e.transpose(source, order)},
-             std::move(attributes));
-  e.yield(e.transpose(written, inverse(order)));
-}
-
-// masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor: the next element of `source` at each true place
-void emit_masked_scatter(const Emitter& e, const Translation&) {
-  Shape shape = e.result().shape;
-  Ref self = e.expand(e.tensor("self"), e.shape("self"), shape);
-  Ref mask = e.expand(e.tensor("mask"), e.shape("mask"), shape);
-  Ref places = e.node("CumSum", {e.cast(e.node("Reshape", {mask, e.ints({-1})}), DType::kI64), e.builder().integer(0)});
-  // A zero in front: places before the first true one ask for it, and no elements at all are legal too.
-  Ref source = e.cast(e.node("Reshape", {e.tensor("source"), e.ints({-1})}), e.result().dtype);
-  source = e.concat({e.unsqueeze(e.like(source, 0), {0}), source}, 0);
-  Ref taken = e.node("Gather", {source, e.mul(places, e.cast(e.node("Reshape", {mask, e.ints({-1})}), DType::kI64))});
-  Exprs flat = {e.elements(shape)};
-  e.yield(e.node("Where", {mask, e.reshape(taken, flat, shape), self}));
+  std::string reduction = row.onnx_op.empty() ? reduction_of(e) : std::string(row.onnx_op);
+  e.yield(e.node("ScatterElements", {e.tensor("self"), e.tensor("index"), updates},
+                 {{"axis", e.dim("dim", e.rank("self"))}, {"reduction", reduction}}));
 }
 
 // masked_select(Tensor self, Tensor mask) -> Tensor
@@ -311,75 +226,19 @@ void emit_nonzero_parts(const Emitter& e, const Translation& row) {
   e.yield(parts);
 }
 
-// select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor
-void emit_select_scatter(const Emitter& e, const Translation&) {
-  int64_t axis = e.dim("dim", e.rank("self"));
-  Ref self = e.tensor("self");
-  Ref src = e.unsqueeze(e.cast(e.tensor("src"), e.type("self").dtype), {axis});
-  Ref index = e.size("index"), next = e.add(index, e.ints({1}));
-  auto number = e.constant_integer("index");
-  if (number && *number < 0) {
-    index = e.add(e.size(e.shape("self")[static_cast<size_t>(axis)]), e.ints({*number}));
-    next = e.add(index, e.ints({1}));
-  } else if (number) {
-    next = e.ints({*number + 1});
-  }
-  Ref before = e.slice(self, axis, e.ints({0}), index), after = e.slice(self, axis, next, e.ints({INT64_MAX}));
-  e.yield(e.concat({before, src, after}, axis));
-}
-
-// slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor
-void emit_slice_scatter(const Emitter& e, const Translation&) {
-  int64_t axis = e.dim("dim", e.rank("self"));
-  SymExpr size = e.shape("self")[static_cast<size_t>(axis)];
-  Ref self = e.tensor("self"), src = e.cast(e.tensor("src"), e.type("self").dtype);
-  Exprs source_shape(e.shape("self").begin(), e.shape("self").end());
-  source_shape[static_cast<size_t>(axis)] = e.shape("src").size() == source_shape.size()
-                                                ? e.shape("src")[static_cast<size_t>(axis)]
-                                                : source_shape[static_cast<size_t>(axis)];
-  src = e.expand(src, e.shape("src"), source_shape);
-  // The places of a slice are the slice of all places, whatever its bounds are.
-  Ref all = e.count_up(size);
-  Ref start = e.has("start") ? e.size("start") : e.ints({0});
-  Ref end = e.has("end") ? e.size("end") : e.ints({INT64_MAX});
-  Ref places = e.node("Slice", {all, start, end, e.ints({0}), e.ints({e.integer("step")})});
-  Ints order = axis_first(axis, e.rank("self"));
-  Ref written = e.node("ScatterND", {e.transpose(self, order), e.unsqueeze(places, {1}), e.transpose(src, order)});
-  e.yield(e.transpose(written, inverse(order)));
-}
-
-// one_hot(Tensor self, int num_classes=-1) -> Tensor
-void emit_one_hot(const Emitter& e, const Translation&) {
-  int64_t rank = e.rank("self");
-  Ref classes = e.count_up(e.result().shape.back());
-  e.yield(e.cast(e.node("Equal", {e.unsqueeze(e.tensor("self"), {rank}), classes}), DType::kI64));
-}
-
 constexpr Translation kIndexing[] = {
     {"aten.index.Tensor", emit_index},
-    {"aten._unsafe_index.Tensor", emit_index},
     {"aten.index_put.default", emit_index_put},
-    {"aten._unsafe_index_put.default", emit_index_put},
     {"aten.index_select.default", emit_index_select},
-    {"aten.take.default", emit_take},
     {"aten.gather.default", emit_gather},
-    {"aten.scatter.src", emit_scatter},
-    {"aten.scatter.value", emit_scatter},
-    {"aten.scatter.reduce", emit_scatter},
-    {"aten.scatter.value_reduce", emit_scatter},
+    {"aten.scatter.src", emit_scatter, "none"},
+    {"aten.scatter.value", emit_scatter, "none"},
     {"aten.scatter_add.default", emit_scatter, "add"},
     {"aten.scatter_reduce.two", emit_scatter},
-    {"aten.index_add.default", emit_index_write, "add"},
-    {"aten.index_copy.default", emit_index_write},
-    {"aten.index_fill.int_Scalar", emit_index_write},
-    {"aten.masked_scatter.default", emit_masked_scatter},
     {"aten.masked_select.default", emit_masked_select},
     {"aten.nonzero.default", emit_nonzero},
     {"aten.nonzero_numpy.default", emit_nonzero_parts},
     {"aten.where.default", emit_nonzero_parts},
-    {"aten.select_scatter.default", emit_select_scatter},
-    {"aten.slice_scatter.default", emit_slice_scatter},
-    {"aten.one_hot.default", emit_one_hot},
 };
 
 }  // namespace

@@ -27,20 +27,6 @@ void emit_matmul(const Emitter& e, const Translation&) {
   e.yield(e.node("MatMul", {e.tensor("self"), e.tensor(right)}));
 }
 
-// addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
-// baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
-void emit_added_product(const Emitter& e, const Translation&) {
-  bool is_batched = e.has("batch1");
-  Ref product = e.node("MatMul", {e.tensor(is_batched ? "batch1" : "mat1"), e.tensor(is_batched ? "batch2" : "mat2")});
-  DType dtype = e.result().dtype;
-  if (e.constant_number("alpha") != 1.0) product = e.mul(product, e.scalar("alpha", dtype));
-  // With beta 0 the other summand does not count, NaN or not.
-  if (e.constant_number("beta") == 0.0) return e.yield(product);
-  Ref summand = e.tensor("self");
-  if (e.constant_number("beta") != 1.0) summand = e.mul(summand, e.scalar("beta", dtype));
-  e.yield(e.add(summand, product));
-}
-
 // einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor
 void emit_einsum(const Emitter& e, const Translation&) {
   e.yield(e.node("Einsum", e.tensors("tensors"), {{"equation", e.text("equation")}}));
@@ -73,11 +59,14 @@ void emit_embedding(const Emitter& e, const Translation&) {
 }
 
 constexpr Translation kLinear[] = {
-    {"aten.linear.default", emit_linear},       {"aten.matmul.default", emit_matmul},
-    {"aten.bmm.default", emit_matmul},          {"aten.mm.default", emit_matmul},
-    {"aten.addmm.default", emit_added_product}, {"aten.baddbmm.default", emit_added_product},
-    {"aten.cdist.default", emit_cdist},         {"aten._cdist_forward.default", emit_cdist},
-    {"aten.einsum.default", emit_einsum},       {"aten.embedding.default", emit_embedding},
+    {"aten.linear.default", emit_linear},
+    {"aten.matmul.default", emit_matmul},
+    {"aten.bmm.default", emit_matmul},
+    {"aten.mm.default", emit_matmul},
+    {"aten.cdist.default", emit_cdist},
+    {"aten._cdist_forward.default", emit_cdist},
+    {"aten.einsum.default", emit_einsum},
+    {"aten.embedding.default", emit_embedding},
 };
 
 }  // namespace
