@@ -13,25 +13,11 @@ namespace {
 
 auto families() {
   return std::array{
-      decompose::activation(),
-      decompose::arithmetic(),
-      decompose::arrangement(),
-      decompose::attention(),
-      decompose::convolution(),
-      decompose::creation(),
-      decompose::einsum(),
-      decompose::experts(),
-      decompose::indexing(),
-      decompose::losses(),
-      decompose::norms(),
-      decompose::order(),
-      decompose::pooling(),
-      decompose::products(),
-      decompose::recurrent(),
-      decompose::reductions(),
-      decompose::resize(),
-      decompose::scatter(),
-      decompose::size_arithmetic(),
+      decompose::activation(),  decompose::arithmetic(), decompose::arrangement(),     decompose::attention(),
+      decompose::convolution(), decompose::creation(),   decompose::einsum(),          decompose::experts(),
+      decompose::indexing(),    decompose::losses(),     decompose::norms(),           decompose::order(),
+      decompose::pooling(),     decompose::products(),   decompose::recurrent(),       decompose::reductions(),
+      decompose::resize(),      decompose::scatter(),    decompose::size_arithmetic(),
   };
 }
 

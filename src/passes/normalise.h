@@ -29,6 +29,11 @@ namespace argosy {
 ///                   var, std_mean, var_mean only as .correction, over a number of elements that is not known
 ///   numbers         rounding and tests for NaN and infinities only of floats
 ///   padding         constant_pad_nd.default; pad.default of other modes; convolutions with padding as numbers
+///   indexing        index.Tensor, index_put.default, scatter.src, scatter.value, scatter_add.default, values in the
+///                   dtype that they are written into; scatter_reduce.two of prod, amax, amin, with what it writes into
+///                   (and means of integers, as they were); unfold.default, roll.default of dims, unfold's counted from
+///                   the front
+///   resizing        upsample_….vec and _upsample_….vec; grid_sampler_2d, grid_sampler_3d
 ///   order           sort.default, sort.stable, topk.default
 ///
 /// Every other op is left as it is: linear, matmul, scaled_dot_product_attention, norms, convolutions, activations,
@@ -37,8 +42,9 @@ namespace argosy {
 /// meshgrid, broadcast_tensors; eye, diag, diag_embed, diagonal_scatter, trace; fliplr, flipud, rot90, channel_shuffle,
 /// diff; outer, inner, dot, mv, addmv, addbmm, chain_matmul, cross, kron, tensordot (over numbers); glu, square,
 /// addcmul, addcdiv (where shapes allow it), logical_*, argsort, mse_loss; sum, mean, max and min without dims; sgn of
-/// real numbers; batch_norm by its own batch's statistics; random numbers other than rand and randn;
-/// all synonyms (multiply, concat, clip, __and__, …); and slices, views and expands that change nothing.
+/// real numbers; batch_norm by its own batch's statistics; random numbers other than rand and randn; scatter.reduce,
+/// grid_sampler, upsample_….default; all synonyms (multiply, concat, clip, __and__, _unsafe_index, …); and slices, views
+/// and expands that change nothing.
 Pass normalise();
 
 }  // namespace argosy

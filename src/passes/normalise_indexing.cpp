@@ -26,7 +26,8 @@ bool cast_scattered(AtenBuilder& f) { return cast_written(f, "src"); }
 constexpr std::string_view kScatterValue =
     "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
 constexpr std::string_view kScatterReduce =
-    "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> "
+    "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) "
+    "-> "
     "Tensor";
 
 /// A reduction that counts what it writes into: scatter_add, or scatter_reduce of a product or an extreme. Where that
@@ -50,7 +51,9 @@ bool normalise_scatter(AtenBuilder& f) {
     };
     bool is_sum = how == "sum" || is_mean;
     if (leaves_out_self) {
-      Argument neutral = is_sum ? Argument(int64_t{0}) : how == "prod" ? Argument(int64_t{1}) : extreme_of(result.dtype, how == "amin");
+      Argument neutral = is_sum          ? Argument(int64_t{0})
+                         : how == "prod" ? Argument(int64_t{1})
+                                         : extreme_of(result.dtype, how == "amin");
       into = node(kScatterValue, {{"value", std::move(neutral)}});
     }
     if (is_sum) return node(aten::kScatterAdd, {{"src", source}});
@@ -60,8 +63,9 @@ bool normalise_scatter(AtenBuilder& f) {
                                   : f.full(f.shape(index), f.argument("value"), result.dtype, {index});
   ValueId total = scatter(self, source);
   if (!is_mean) return f.replace(total);
-  ValueId counts =
-      scatter(f.full(result.shape, 1.0, result.dtype, {self}), f.full(f.shape(index), 1.0, result.dtype, {index}));
+  ValueId once = f.full(result.shape, 1.0, result.dtype, {self});
+  ValueId each = f.full(f.shape(index), 1.0, result.dtype, {index});
+  ValueId counts = scatter(once, each);
   return f.replace(f.div(total, counts));
 }
 
@@ -81,9 +85,8 @@ bool flatten_roll(AtenBuilder& f) {
   if (dims == nullptr || !dims->empty()) return false;
   if (f.rank(x) == 0) return f.replace(x);
   ValueId flat = f.reshape(x, {f.symbols().mul(f.shape(x))});
-  ValueId rolled =
-      f.node(f.schema().text, {{"self", flat}, {"shifts", f.argument("shifts")}, {"dims", to_list({0})}}, f.dtype(x),
-             f.shape(flat));
+  ValueId rolled = f.node(f.schema().text, {{"self", flat}, {"shifts", f.argument("shifts")}, {"dims", to_list({0})}},
+                          f.dtype(x), f.shape(flat));
   return f.replace(f.reshape(rolled, f.shape(x), {x}));
 }
 

@@ -46,6 +46,11 @@ bool normalise_grid_sampler(AtenBuilder& f) {
 
 constexpr RewriteRule kRules[] = {
     {.op = "aten.grid_sampler.default", .name = "normalise-grid-sampler", .apply = write<normalise_grid_sampler>},
+    {.op = "aten._upsample_bicubic2d_aa.default", .name = "normalise-resize", .apply = write<normalise_resize>},
+    {.op = "aten._upsample_bilinear2d_aa.default", .name = "normalise-resize", .apply = write<normalise_resize>},
+    {.op = "aten._upsample_nearest_exact1d.default", .name = "normalise-resize", .apply = write<normalise_resize>},
+    {.op = "aten._upsample_nearest_exact2d.default", .name = "normalise-resize", .apply = write<normalise_resize>},
+    {.op = "aten._upsample_nearest_exact3d.default", .name = "normalise-resize", .apply = write<normalise_resize>},
     {.op = "aten.upsample_bicubic2d.default", .name = "normalise-resize", .apply = write<normalise_resize>},
     {.op = "aten.upsample_bilinear2d.default", .name = "normalise-resize", .apply = write<normalise_resize>},
     {.op = "aten.upsample_linear1d.default", .name = "normalise-resize", .apply = write<normalise_resize>},

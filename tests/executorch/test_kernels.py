@@ -1,10 +1,8 @@
-"""What ops become in ExecuTorch: rows of tests/ops, run in its own kernels, with PyTorch as the reference.
-
-A part of the rows, since others share what computes them; ``python tests/executorch/kernel_run.py --all`` runs all.
-"""
+"""What ops become in ExecuTorch: all rows of tests/ops, run in its own kernels, with PyTorch as the reference."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -17,31 +15,26 @@ from kernel_failures import EXPECTED_FAILURES  # noqa: E402
 from kernel_run import all_cases, run  # noqa: E402
 
 CASES = {case.id: case for case in all_cases()}
-#: Every so many rows one is run here, and all of those in which something is rewritten that kernels get wrong.
-STEP = 9
-ALWAYS = (
-    "aten.remainder.", "aten.sort.", "aten.scaled_dot_product_attention.", "aten.einsum.", "aten.conv3d.", "aten.histc.",
-    "aten.sign.", "aten.matmul.", "transformers.grouped_mm_fallback.", "higher_order.scan", "aten.upsample_bicubic2d.",
-)  # fmt: skip
 
 
-def _chosen() -> list:
-    rows = [
-        case
-        for index, case in enumerate(CASES.values())
-        if (index % STEP == 0 or case.op.startswith(ALWAYS)) and case.id not in EXPECTED_FAILURES
-    ]
-    return [pytest.param(case, id=case.id) for case in rows]
+def _param(case):
+    reason = EXPECTED_FAILURES.get(case.id)
+    marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
+    return pytest.param(case, id=case.id, marks=marks)
 
 
-@pytest.mark.parametrize("case", _chosen())
+@pytest.mark.parametrize("case", [_param(case) for case in CASES.values()])
 def test_kernels(case) -> None:
-    run(case)
+    try:
+        run(case)
+    except Exception as error:
+        error.add_note(f"to run this row alone: python tests/executorch/kernel_run.py {shlex.quote(case.id)}")
+        raise
 
 
 #: What no kernel computes is said, and not written: one row of each sort.
 REFUSED = (
-    "reduction-cummax.default(f32[bx5],1)",
+    "shape-view.dtype(i32[bx2],float32)",
     "vision-stft.default(power)",
     "control_flow-higher_order.while_loop(a fixed count)",
 )

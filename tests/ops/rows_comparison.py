@@ -83,3 +83,6 @@ op("aten.bucketize.Tensor", f32("b", 3), f32(5, v=lambda sizes, g: torch.arange(
 op("aten.bucketize.Tensor", f32("b"), f32(5, v=lambda sizes, g: torch.arange(sizes[0]) / 2.0 - 1))
 op("aten.bucketize.Tensor", f32("b", v="special"), f32("s", v=lambda sizes, g: torch.arange(sizes[0]) * 1.0), out_int32=True)
 op("aten.searchsorted.Tensor", f32(5, v=lambda sizes, g: torch.arange(sizes[0]) / 2.0 - 1), f32("b"))
+op("aten.searchsorted.Tensor", f32(3, 5, v=lambda sizes, g: torch.arange(15).reshape(sizes) / 2.0), f32(3, "b", v="whole"), side="right")
+op("aten.isin.Tensor_Tensor", i64("b", 3), i64(2, 4), invert=True)
+op("aten.isin.Tensor_Tensor", f32("b", v="whole"), f32("z", v="whole"))

@@ -97,6 +97,7 @@ constexpr auto kRows = std::to_array<KernelTypes>({
     {"Tanh", kFloats},
     {"TopK", kArithmetic, 0, 1},
     {"Trilu", kFloats | bits(kBool, kI64), 0, 1},
+    {"Unique", kFloats | bits(kI8, kI64), 0, 1},
     {"Where", kArithmetic | bits(kU8), 1, 2},
 });
 

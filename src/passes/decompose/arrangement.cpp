@@ -134,7 +134,8 @@ bool decompose_roll(AtenBuilder& f) {
     }
     ValueId count = f.scalar(f.as_argument(f.item(f.size(x, at), {x})), DType::kI64);
     ValueId places = f.add_integer(f.arange(f.size(x, at), DType::kI64, {x}), -(*shifts)[i]);
-    x = f.index_select(x, at, f.binary(kRemainder, places, count));
+    // Of no elements at all, the remainder is not asked for.
+    x = f.index_select(x, at, f.binary(kRemainder, places, f.clamp(count, 1.0, std::nullopt)));
   }
   return f.replace(x);
 }

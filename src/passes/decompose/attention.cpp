@@ -142,8 +142,8 @@ bool decompose_flash_attention(AtenBuilder& f) {
   if (!scale) scale = 1 / std::sqrt(static_cast<double>(*width));
   ValueId scores = f.matmul(f.mul(query, *scale), f.transpose(key, -1, -2));
   if (std::optional<Mask> mask = mask_of(f, query, key)) scores = f.add(scores, mask->added);
-  ValueId total = f.node(kLogsumexp, {{"self", scores}, {"dim", to_list({-1})}}, f.dtype(scores),
-                         f.reduced(scores, {-1}, false));
+  ValueId total =
+      f.node(kLogsumexp, {{"self", scores}, {"dim", to_list({-1})}}, f.dtype(scores), f.reduced(scores, {-1}, false));
   return f.replace({attention, f.cast(total, sums.dtype)});
 }
 

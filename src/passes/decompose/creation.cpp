@@ -9,9 +9,9 @@ namespace {
 ValueId line(AtenBuilder& f, DType dtype) {
   std::optional<double> start = f.number("start"), end = f.number("end");
   std::optional<int64_t> steps = f.integer("steps");
-  ValueId counts = f.node(
-      aten::kArange, {{"start", int64_t{0}}, {"end", f.argument("steps")}, {"step", int64_t{1}}, {"dtype", dtype}},
-      dtype, f.result().shape);
+  ValueId counts = f.node(aten::kArange,
+                          {{"start", int64_t{0}}, {"end", f.argument("steps")}, {"step", int64_t{1}}, {"dtype", dtype}},
+                          dtype, f.result().shape);
   if (start && end && steps) {
     double step = *steps > 1 ? (*end - *start) / static_cast<double>(*steps - 1) : 0;
     return f.add(f.mul(counts, step), *start);
@@ -80,8 +80,7 @@ bool decompose_randperm(AtenBuilder& f) {
 /// A race: what is as likely as its weight has the shortest of exponential times, divided by weights. Without
 /// replacement the next ones are the next in it; with it every sample is a race of its own.
 bool decompose_multinomial(AtenBuilder& f) {
-  constexpr std::string_view kArgmax =
-      "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
+  constexpr std::string_view kArgmax = "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
   ValueId weights = f["self"];
   const TensorType result = f.result();
   std::optional<int64_t> samples = f.integer("num_samples");
@@ -89,8 +88,8 @@ bool decompose_multinomial(AtenBuilder& f) {
   bool is_one_race = !f.flag("replacement") || *samples == 1;
   Sizes shape = f.shape(weights);
   if (!is_one_race) shape.insert(shape.end() - 1, f.integer(*samples));
-  ValueId shares = f.node(aten::kRand, {{"size", f.items(shape, {weights})}, {"dtype", f.dtype(weights)}},
-                          f.dtype(weights), shape);
+  ValueId shares =
+      f.node(aten::kRand, {{"size", f.items(shape, {weights})}, {"dtype", f.dtype(weights)}}, f.dtype(weights), shape);
   ValueId speed = f.div(is_one_race ? weights : f.unsqueeze(weights, -2), f.neg(f.log(shares)));
   if (!is_one_race) {
     return f.replace(f.node(kArgmax, {{"self", speed}, {"dim", int64_t{-1}}}, DType::kI64, result.shape));

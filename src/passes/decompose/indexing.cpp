@@ -32,20 +32,12 @@ bool decompose_take(AtenBuilder& f) {
       f.node(aten::kIndex, {{"self", f.reshape(x, flat)}, {"indices", ValueList{index}}}, result.dtype, result.shape));
 }
 
-/// 1 where a class is the one of the row. Without a number of classes, the largest one that occurs is the last.
+/// 1 where a class is the one of the row.
 bool decompose_one_hot(AtenBuilder& f) {
-  constexpr std::string_view kItem = "aten::item(Tensor self) -> Scalar";
-  ValueId x = f["self"];
-  const SymExpr count = f.result().shape.back();
-  Argument classes = f.argument("num_classes");
-  if (f.integer("num_classes") == -1) {
-    ValueId most = f.add_integer(f.amax(x, f.dims("", f.rank(x)), false), 1);
-    classes = f.value(kItem, {{"self", most}}, SymType{SymType::Kind::kInt, count});
-  }
-  ValueId all = f.node(
-      aten::kArange, {{"start", int64_t{0}}, {"end", classes}, {"step", int64_t{1}}, {"dtype", DType::kI64}},
-      DType::kI64, {count});
-  return f.replace(f.compare("eq", f.unsqueeze(x, -1), all));
+  std::optional<int64_t> classes = f.integer("num_classes");
+  if (!classes || *classes < 0) return false;
+  ValueId all = f.arange(f.integer(*classes), DType::kI64, {});
+  return f.replace(f.compare("eq", f.unsqueeze(f["self"], -1), all));
 }
 
 /// How many boundaries are below a number, or not above it.

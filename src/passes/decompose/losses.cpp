@@ -21,8 +21,8 @@ bool replace_by_likelihood(AtenBuilder& f, ValueId scores) {
   ValueId own = f.where(counts, target, 0.0);
   Sizes picked = f.shape(scores);
   picked[static_cast<size_t>(classes)] = f.one();
-  ValueId loss = f.node(aten::kGather, {{"self", scores}, {"dim", classes}, {"index", f.unsqueeze(own, classes)}}, dtype,
-                        picked);
+  ValueId loss =
+      f.node(aten::kGather, {{"self", scores}, {"dim", classes}, {"index", f.unsqueeze(own, classes)}}, dtype, picked);
   loss = f.neg(f.squeeze(loss, classes));
   ValueId weights = f.cast(counts, dtype);
   if (f.has("weight")) {

@@ -71,7 +71,8 @@ constexpr std::string_view kItem = "aten::item(Tensor self) -> Scalar";
 constexpr std::string_view kCumsum = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
 constexpr std::string_view kNonzero = "aten::nonzero(Tensor self) -> Tensor";
 constexpr std::string_view kMaskedSelect = "aten::masked_select(Tensor self, Tensor mask) -> Tensor";
-constexpr std::string_view kRepeats = "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor";
+constexpr std::string_view kRepeats =
+    "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor";
 
 ValueId flat(AtenBuilder& f, ValueId x) {
   return f.reshape(x, {f.rank(x) == 0 ? f.one() : f.symbols().mul(f.shape(x))});
@@ -90,9 +91,9 @@ bool decompose_repeats(AtenBuilder& f) {
     count = f.value(kItem, {{"self", f.sum(f["repeats"], {0}, false, DType::kI64)}},
                     SymType{SymType::Kind::kInt, result.shape[0]});
   }
-  ValueId places = f.node(
-      aten::kArange, {{"start", int64_t{0}}, {"end", count}, {"step", int64_t{1}}, {"dtype", DType::kI64}}, DType::kI64,
-      result.shape);
+  ValueId places =
+      f.node(aten::kArange, {{"start", int64_t{0}}, {"end", count}, {"step", int64_t{1}}, {"dtype", DType::kI64}},
+             DType::kI64, result.shape);
   return f.replace(f.sum(f.compare("le", ends, f.unsqueeze(places, 1)), {1}, false, DType::kI64));
 }
 
@@ -112,7 +113,8 @@ bool decompose_repeat_interleave(AtenBuilder& f) {
   return f.replace(f.index_select(self, at, index));
 }
 
-/// Elements that differ from the one before: each of them, its place for every element, and how often it follows itself.
+/// Elements that differ from the one before: each of them, its place for every element, and how often it follows
+/// itself.
 bool decompose_unique_consecutive(AtenBuilder& f) {
   if (f.has("dim")) return false;
   ValueId x = flat(f, f["self"]);
@@ -133,8 +135,7 @@ bool decompose_unique(AtenBuilder& f) {
   constexpr std::string_view kUnique =
       "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> "
       "(Tensor, Tensor, Tensor)";
-  constexpr std::string_view kScatter =
-      "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor";
+  constexpr std::string_view kScatter = "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor";
   ValueId x = flat(f, f["self"]);
   const SymExpr count = f.result().shape[0];
   const TensorType places{DType::kI64, f.shape(x), {}};
@@ -156,9 +157,7 @@ constexpr RewriteRule kRules[] = {
      .name = "decompose-repeats",
      .apply = write<decompose_repeat_interleave>},
     {.op = "aten._unique2.default", .name = "decompose-unique", .apply = write<decompose_unique>},
-    {.op = "aten.unique_consecutive.default",
-     .name = "decompose-unique",
-     .apply = write<decompose_unique_consecutive>},
+    {.op = "aten.unique_consecutive.default", .name = "decompose-unique", .apply = write<decompose_unique_consecutive>},
     {.op = "aten.kthvalue.default", .name = "decompose-kth", .apply = write<decompose_kth>},
     {.op = "aten.median.dim", .name = "decompose-kth", .apply = write<decompose_kth>},
 };

@@ -151,9 +151,9 @@ bool decompose_adaptive_average(AtenBuilder& f) {
   bool is_flat = dims == 1;
   ValueId image = is_flat ? f.unsqueeze(x, -2) : x;
   const auto& size = std::get<IntList>(f.argument("output_size").variant());
-  ValueId pooled = f.node(kAdaptiveAvgPool2d,
-                          {{"self", image}, {"output_size", is_flat ? IntList{int64_t{1}, size[0]} : size}},
-                          f.dtype(image), is_flat ? with_row(f, result.shape) : result.shape);
+  ValueId pooled =
+      f.node(kAdaptiveAvgPool2d, {{"self", image}, {"output_size", is_flat ? IntList{int64_t{1}, size[0]} : size}},
+             f.dtype(image), is_flat ? with_row(f, result.shape) : result.shape);
   return f.replace(is_flat ? f.squeeze(pooled, -2) : pooled);
 }
 

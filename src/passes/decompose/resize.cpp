@@ -116,9 +116,10 @@ bool decompose_resize(AtenBuilder& f) {
 ValueId smooth_weights(AtenBuilder& f, const Axis& axis, Filter filter, bool aligns_corners) {
   ValueId input = f["input"];
   IntItem size = axis.size ? *axis.size : f.item(axis.to, {input});
-  ValueId places = f.node(
-      aten::kArange, {{"start", int64_t{0}}, {"end", f.as_argument(size)}, {"step", int64_t{1}}, {"dtype", DType::kF32}},
-      DType::kF32, {axis.to});
+  ValueId places =
+      f.node(aten::kArange,
+             {{"start", int64_t{0}}, {"end", f.as_argument(size)}, {"step", int64_t{1}}, {"dtype", DType::kF32}},
+             DType::kF32, {axis.to});
   ValueId step = step_of(f, axis, aligns_corners, input), width = f.clamp(step, 1.0, std::nullopt);
   ValueId centre = f.unsqueeze(f.mul(f.add(places, 0.5), step), 1), pixel = f.arange(axis.from, DType::kF32, {input});
   ValueId reach = f.mul(width, filter == Filter::kLinear ? 1.0 : 2.0);
@@ -211,8 +212,8 @@ bool decompose_pad(AtenBuilder& f) {
 }
 
 constexpr ResizeRow kNearest1d{Filter::kNearest, 1}, kNearest3d{Filter::kNearest, 3},
-    kNearestExact1d{Filter::kNearestExact, 1}, kNearestExact2d{Filter::kNearestExact, 2}, kLinear1d{Filter::kLinear, 1}, kBilinear{Filter::kLinear, 2},
-    kTrilinear{Filter::kLinear, 3}, kBicubic{Filter::kCubic, 2};
+    kNearestExact1d{Filter::kNearestExact, 1}, kNearestExact2d{Filter::kNearestExact, 2}, kLinear1d{Filter::kLinear, 1},
+    kBilinear{Filter::kLinear, 2}, kTrilinear{Filter::kLinear, 3}, kBicubic{Filter::kCubic, 2};
 
 constexpr RewriteRule kRules[] = {
     {.op = "aten.upsample_nearest1d.vec",

@@ -100,9 +100,9 @@ bool decompose_bincount(AtenBuilder& f) {
     ValueId most = f.add_integer(f.amax(f.cat({self, least}, 0), {0}, false), 1);
     bins = f.value(kItem, {{"self", most}}, SymType{SymType::Kind::kInt, result.shape[0]});
   }
-  ValueId all = f.node(
-      aten::kArange, {{"start", int64_t{0}}, {"end", bins}, {"step", int64_t{1}}, {"dtype", DType::kI64}}, DType::kI64,
-      result.shape);
+  ValueId all =
+      f.node(aten::kArange, {{"start", int64_t{0}}, {"end", bins}, {"step", int64_t{1}}, {"dtype", DType::kI64}},
+             DType::kI64, result.shape);
   ValueId is_member = f.compare("eq", f.unsqueeze(self, 1), all);
   if (!f.has("weights")) return f.replace(f.sum(is_member, {0}, false, DType::kI64));
   ValueId weights = f.cast(f["weights"], result.dtype);

@@ -38,7 +38,8 @@ bool decompose_logic(AtenBuilder& f) {
   if (truth(f).kind != SymType::Kind::kBool) return false;
   const Argument a = f.argument("a"), b = f.argument("b");
   return f.replace(f.value("torch.sym_ite(Any b, Any t, Any f) -> Any",
-                           {{"b", a}, {"t", is_and ? b : Argument(true)}, {"f", is_and ? Argument(false) : b}}, truth(f)));
+                           {{"b", a}, {"t", is_and ? b : Argument(true)}, {"f", is_and ? Argument(false) : b}},
+                           truth(f)));
 }
 
 constexpr RewriteRule kRules[] = {

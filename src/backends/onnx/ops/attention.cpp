@@ -74,7 +74,10 @@ void emit_sdpa(const Emitter& e, const Translation&) {
 }
 
 constexpr Translation kAttention[] = {
-    {"aten.scaled_dot_product_attention.default", emit_sdpa},
+    {"aten.scaled_dot_product_attention.default",
+     emit_sdpa,
+     {},
+     "one Where hides scores, where the decomposition adds a mask"},
 };
 
 }  // namespace

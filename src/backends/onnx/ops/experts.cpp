@@ -55,8 +55,14 @@ void emit_grouped_mm(const Emitter& e, const Translation& row) {
 }
 
 constexpr Translation kExperts[] = {
-    {"transformers.grouped_mm_fallback.default", emit_grouped_mm},
-    {"aten._grouped_mm.default", emit_grouped_mm},
+    {"transformers.grouped_mm_fallback.default",
+     emit_grouped_mm,
+     {},
+     "a loop over experts that have rows; the decomposition multiplies all rows by all"},
+    {"aten._grouped_mm.default",
+     emit_grouped_mm,
+     {},
+     "a loop over experts that have rows; the decomposition multiplies all rows by all"},
 };
 
 }  // namespace

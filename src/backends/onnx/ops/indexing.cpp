@@ -234,11 +234,14 @@ constexpr Translation kIndexing[] = {
     {"aten.scatter.src", emit_scatter, "none"},
     {"aten.scatter.value", emit_scatter, "none"},
     {"aten.scatter_add.default", emit_scatter, "add"},
-    {"aten.scatter_reduce.two", emit_scatter},
+    {"aten.scatter_reduce.two", emit_scatter, {}, "ScatterElements"},
     {"aten.masked_select.default", emit_masked_select},
     {"aten.nonzero.default", emit_nonzero},
-    {"aten.nonzero_numpy.default", emit_nonzero_parts},
-    {"aten.where.default", emit_nonzero_parts},
+    {"aten.nonzero_numpy.default",
+     emit_nonzero_parts,
+     {},
+     "NonZero gives a row for each dim, which need not be transposed"},
+    {"aten.where.default", emit_nonzero_parts, {}, "NonZero gives a row for each dim, which need not be transposed"},
 };
 
 }  // namespace

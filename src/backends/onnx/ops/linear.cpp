@@ -65,7 +65,7 @@ constexpr Translation kLinear[] = {
     {"aten.mm.default", emit_matmul},
     {"aten.cdist.default", emit_cdist},
     {"aten._cdist_forward.default", emit_cdist},
-    {"aten.einsum.default", emit_einsum},
+    {"aten.einsum.default", emit_einsum, {}, "Einsum"},
     {"aten.embedding.default", emit_embedding},
 };
 

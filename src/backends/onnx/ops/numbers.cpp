@@ -35,11 +35,6 @@ void emit_true_div(const Emitter& e, const Translation&) {
   e.yield(e.div(e.cast(operand(e, "a"), DType::kF64), e.cast(operand(e, "b"), DType::kF64)));
 }
 
-void emit_ne(const Emitter& e, const Translation&) {
-  auto [a, b] = operands(e);
-  e.yield(e.node("Not", {e.node("Equal", {a, b})}));
-}
-
 void emit_unary(const Emitter& e, const Translation& row) { e.yield(e.node(row.onnx_op, {operand(e, "a")})); }
 
 void emit_to_float(const Emitter& e, const Translation&) { e.yield(e.cast(operand(e, "a"), DType::kF64)); }
@@ -70,19 +65,18 @@ constexpr Translation kNumbers[] = {
     {"_operator.sub", emit_operator, "Sub"},
     {"_operator.mul", emit_operator, "Mul"},
     {"_operator.mod", emit_operator, "Mod", "Mod"},
-    {"_operator.pow", emit_operator, "Pow"},
+    {"_operator.pow", emit_operator, "Pow", "Pow"},
     {"_operator.eq", emit_operator, "Equal"},
     {"_operator.lt", emit_operator, "Less"},
     {"_operator.le", emit_operator, "LessOrEqual"},
     {"_operator.gt", emit_operator, "Greater"},
     {"_operator.ge", emit_operator, "GreaterOrEqual"},
-    {"_operator.and_", emit_operator, "And"},
-    {"_operator.or_", emit_operator, "Or"},
+    {"_operator.and_", emit_operator, "And", "And"},
+    {"_operator.or_", emit_operator, "Or", "Or"},
     {"torch.sym_max", emit_operator, "Max"},
     {"torch.sym_min", emit_operator, "Min"},
     {"_operator.floordiv", emit_floor_div},
     {"_operator.truediv", emit_true_div},
-    {"_operator.ne", emit_ne},
     {"_operator.neg", emit_unary, "Neg"},
     {"torch.sym_not", emit_unary, "Not"},
     {"torch._sym_sqrt", emit_unary, "Sqrt"},

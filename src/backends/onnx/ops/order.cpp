@@ -23,10 +23,19 @@ void emit_topk(const Emitter& e, const Translation&) {
                             {"sorted", int64_t{1}}}));
 }
 
+// _unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor,
+//          Tensor)
+void emit_unique(const Emitter& e, const Translation&) {
+  Refs found = e.builder().node("Unique", {e.tensor("self")}, 4, {{"sorted", int64_t{1}}});
+  std::vector<SymExpr> flat = {e.elements(e.shape("self"))};
+  e.yield(Refs{found[0], e.reshape(found[2], flat, e.shape("self")), found[3]});
+}
+
 constexpr Translation kOrder[] = {
-    {"aten.sort.default", emit_sort},
-    {"aten.sort.stable", emit_sort},
+    {"aten.sort.default", emit_sort, {}, "TopK"},
+    {"aten.sort.stable", emit_sort, {}, "TopK"},
     {"aten.topk.default", emit_topk},
+    {"aten._unique2.default", emit_unique, {}, "Unique"},
 };
 
 }  // namespace

@@ -75,8 +75,8 @@ void emit_lstm(const Emitter& e, const Translation&) { emit_cells(e, {"LSTM", {0
 void emit_gru(const Emitter& e, const Translation&) { emit_cells(e, {"GRU", {1, 0, 2}}, {e.tensor("hx")}); }
 
 constexpr Translation kRecurrent[] = {
-    {"aten.lstm.input", emit_lstm},
-    {"aten.gru.input", emit_gru},
+    {"aten.lstm.input", emit_lstm, {}, "LSTM"},
+    {"aten.gru.input", emit_gru, {}, "GRU"},
 };
 
 }  // namespace
