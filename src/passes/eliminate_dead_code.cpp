@@ -66,7 +66,8 @@ std::vector<bool> reachable_graphs(const Component& component) {
   return is_reached;
 }
 
-/// Drops the sub-graphs of calls that went away; the others move up.
+}  // namespace
+
 void drop_unreachable_graphs(Component& component) {
   std::vector<bool> is_reached = reachable_graphs(component);
   std::vector<GraphId> new_ids(component.graphs.size());
@@ -88,8 +89,6 @@ void drop_unreachable_graphs(Component& component) {
     }
   }
 }
-
-}  // namespace
 
 Pass eliminate_dead_code() {
   return {"eliminate-dead-code", [](Program& program, PassContext&) -> Result<bool> {

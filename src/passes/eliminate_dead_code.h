@@ -9,4 +9,7 @@ namespace argosy {
 /// stay, used or not. Linear in nodes.
 Pass eliminate_dead_code();
 
+/// Drops the sub-graphs that no call is left of; the others move up.
+void drop_unreachable_graphs(Component& component);
+
 }  // namespace argosy

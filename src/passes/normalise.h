@@ -37,14 +37,15 @@ namespace argosy {
 ///   order           sort.default, sort.stable, topk.default
 ///
 /// Every other op is left as it is: linear, matmul, scaled_dot_product_attention, norms, convolutions, activations,
-/// embedding, einsum and so on stay whole. Gone are assertions, detach, alias, clone, contiguous, lift_fresh_copy,
-/// dropout of an evaluation; stack, hstack, vstack, column_stack, unbind, narrow, tile, repeat_interleave.self_int,
-/// meshgrid, broadcast_tensors; eye, diag, diag_embed, diagonal_scatter, trace; fliplr, flipud, rot90, channel_shuffle,
-/// diff; outer, inner, dot, mv, addmv, addbmm, chain_matmul, cross, kron, tensordot (over numbers); glu, square,
-/// addcmul, addcdiv (where shapes allow it), logical_*, argsort, mse_loss; sum, mean, max and min without dims; sgn of
-/// real numbers; batch_norm by its own batch's statistics; random numbers other than rand and randn; scatter.reduce,
-/// grid_sampler, upsample_….default; all synonyms (multiply, concat, clip, __and__, _unsafe_index, …); and slices, views
-/// and expands that change nothing.
+/// embedding, einsum and so on stay whole. Gone are wrap_with_set_grad_enabled and
+/// wrap_with_autocast (their bodies are part of the graph), assertions, detach, alias, clone, contiguous,
+/// lift_fresh_copy, dropout of an evaluation; stack, hstack, vstack, column_stack, unbind, narrow, tile,
+/// repeat_interleave.self_int, meshgrid, broadcast_tensors; eye, diag, diag_embed, diagonal_scatter, trace; fliplr,
+/// flipud, rot90, channel_shuffle, diff; outer, inner, dot, mv, addmv, addbmm, chain_matmul, cross, kron, tensordot
+/// (over numbers); glu, square, addcmul, addcdiv (where shapes allow it), logical_*, argsort, mse_loss; sum, mean, max
+/// and min without dims; sgn of real numbers; batch_norm by its own batch's statistics; random numbers other than rand
+/// and randn; scatter.reduce, grid_sampler, upsample_….default; all synonyms (multiply, concat, clip, __and__,
+/// _unsafe_index, …); and slices, views and expands that change nothing.
 Pass normalise();
 
 }  // namespace argosy

@@ -18,6 +18,7 @@ constexpr std::string_view kDiagEmbed =
 constexpr std::string_view kSum = "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor";
 
 constexpr Synonym kSynonyms[] = {
+    {"aten._adaptive_avg_pool2d.default", "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"},
     {"aten.argwhere.default", "aten::nonzero(Tensor self) -> Tensor"},
     {"aten.row_stack.default", "aten::vstack(Tensor[] tensors) -> Tensor"},
 };

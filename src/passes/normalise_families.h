@@ -38,6 +38,7 @@ std::span<const RewriteRule> arrangement_synonyms();  // normalise_arrangements.
 std::span<const RewriteRule> indexing_rules();        // normalise_indexing.cpp
 std::span<const RewriteRule> indexing_synonyms();     // normalise_indexing.cpp
 std::span<const RewriteRule> resize_rules();          // normalise_resize.cpp
+std::span<const RewriteRule> wrapper_rules();         // normalise_wrappers.cpp
 std::span<const RewriteRule> product_rules();         // normalise_products.cpp
 std::span<const RewriteRule> product_synonyms();      // normalise_products.cpp
 std::span<const RewriteRule> random_rules();          // normalise_random.cpp

@@ -102,3 +102,12 @@ def _autocast_off(x: torch.Tensor) -> torch.Tensor:
 
 
 fn("higher_order.wrap_with_autocast", "off", _autocast_off, f32("b", 4))
+
+
+def _autocast_on(x: torch.Tensor) -> torch.Tensor:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = x @ x.transpose(-1, -2) + x.sum()
+    return y + 1
+
+
+fn("higher_order.wrap_with_autocast", "on", _autocast_on, f32("b", 4), tolerance=2e-2)

@@ -148,31 +148,10 @@ void emit_scan(const Emitter& e, const Translation&) {
   e.yield(results);
 }
 
-// wrap_with_set_grad_enabled(enable_grad, body, operands...): the body as it is
-void emit_wrapped(const Emitter& e, const Translation&) {
-  const argosy::Node& node = e.translator().graph()[e.node_id()];
-  Refs operands;
-  GraphId body;
-  bool is_behind = false;
-  for (const Argument& argument : node.arguments) {
-    if (const GraphId* graph = argument.get_if<GraphId>()) {
-      body = *graph;
-      is_behind = true;
-    } else if (is_behind) {
-      const ValueId* value = argument.get_if<ValueId>();
-      if (value == nullptr) e.decline("an operand that is neither a tensor nor a size");
-      operands.push_back(operand(e, *value));
-    }
-  }
-  e.yield(e.translator().run_subgraph(body, operands));
-}
-
 constexpr Translation kControlFlow[] = {
     {"higher_order.cond", emit_cond},
     {"higher_order.while_loop", emit_while_loop},
     {"higher_order.scan", emit_scan},
-    {"higher_order.wrap_with_set_grad_enabled", emit_wrapped},
-    {"higher_order.wrap_with_autocast", emit_wrapped},
 };
 
 }  // namespace
