@@ -51,6 +51,12 @@ def test_every_translation_has_a_row() -> None:
     assert sorted(set(_core.onnx_translations()) - COVERED) == []
 
 
+def test_a_translation_beside_a_decomposition_says_why() -> None:
+    tool = Path(__file__).parents[2] / "tools/lowering_overlap.py"
+    done = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_list_of_ops_is_up_to_date() -> None:
     tool = Path(__file__).parents[2] / "tools/op_coverage.py"
     done = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True)
