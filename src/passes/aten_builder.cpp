@@ -11,8 +11,6 @@ namespace argosy {
 
 namespace {
 
-constexpr std::string_view kSymSize = "aten::sym_size.int(Tensor self, int dim) -> SymInt";
-
 /// "aten.add.Tensor" -> "add": how values of such a node are called.
 std::string name_of(const OpSchema& schema) {
   std::string name = schema.name.substr(schema.name.find('.') + 1);
@@ -189,8 +187,8 @@ ValueId AtenBuilder::size_node(ValueId tensor, size_t dim) {
   for (const auto& [known, number] : known_sizes_) {
     if (known == size) return number;
   }
-  ValueId number =
-      value(kSymSize, {{"self", tensor}, {"dim", static_cast<int64_t>(dim)}}, SymType{SymType::Kind::kInt, size});
+  ValueId number = value(aten::kSymSizeInt, {{"self", tensor}, {"dim", static_cast<int64_t>(dim)}},
+                         SymType{SymType::Kind::kInt, size});
   // What a rule adds comes in order; elsewhere the place may change.
   if (size.is_valid() && schema_ != nullptr) know_size(size, number);
   return number;
@@ -424,7 +422,7 @@ ValueId AtenBuilder::logical_not(ValueId x) { return node(aten::kLogicalNot, {{"
 ValueId AtenBuilder::cos(ValueId x) { return unary(aten::kCos, x); }
 ValueId AtenBuilder::sin(ValueId x) { return unary(aten::kSin, x); }
 ValueId AtenBuilder::bitwise_not(ValueId x) { return unary(aten::kBitwiseNot, x); }
-ValueId AtenBuilder::bitwise_and(ValueId a, ValueId b) { return binary(aten::kBitwiseAnd, a, b); }
+ValueId AtenBuilder::bitwise_and(ValueId a, ValueId b) { return binary(aten::kBitwiseAndTensor, a, b); }
 
 ValueId AtenBuilder::compare(std::string_view relation, ValueId a, ValueId b) {
   return binary(format("aten::{}.Tensor(Tensor self, Tensor other) -> Tensor", relation), a, b, DType::kBool);
@@ -448,7 +446,7 @@ ValueId AtenBuilder::where(ValueId condition, ValueId a, ValueId b) {
   Sizes all = broadcast(shape(condition), broadcast(shape(a), shape(b)));
   std::optional<DType> both = promote(dtype(a), dtype(b));
   if (!both) refuse("operands of dtypes that have no common one");
-  return node(aten::kWhere, {{"condition", condition}, {"self", cast(a, *both)}, {"other", cast(b, *both)}}, *both,
+  return node(aten::kWhereSelf, {{"condition", condition}, {"self", cast(a, *both)}, {"other", cast(b, *both)}}, *both,
               std::move(all));
 }
 
@@ -459,7 +457,7 @@ ValueId AtenBuilder::where(ValueId condition, ValueId a, double b) {
 
 ValueId AtenBuilder::cast(ValueId x, DType dtype) {
   if (type(x).dtype == dtype) return x;
-  return node(aten::kTo, {{"self", x}, {"dtype", dtype}}, dtype, shape(x));
+  return node(aten::kToDtype, {{"self", x}, {"dtype", dtype}}, dtype, shape(x));
 }
 
 // ---- creation ----
@@ -473,7 +471,7 @@ ValueId AtenBuilder::full(Sizes shape, Argument value, DType dtype, const std::v
 }
 
 ValueId AtenBuilder::arange(SymExpr size, DType dtype, const std::vector<ValueId>& from) {
-  return node(aten::kArange,
+  return node(aten::kArangeStartStep,
               {{"start", int64_t{0}}, {"end", as_argument(item(size, from))}, {"step", int64_t{1}}, {"dtype", dtype}},
               dtype, {size});
 }
@@ -534,7 +532,7 @@ ValueId AtenBuilder::squeeze(ValueId x, int64_t dim) {
 }
 
 ValueId AtenBuilder::squeeze(ValueId x, const std::vector<int64_t>& dims) {
-  return node(aten::kSqueeze, {{"self", x}, {"dim", to_list(dims)}}, dtype(x), reduced(x, dims, false));
+  return node(aten::kSqueezeDims, {{"self", x}, {"dim", to_list(dims)}}, dtype(x), reduced(x, dims, false));
 }
 
 ValueId AtenBuilder::pad(ValueId x, const std::vector<int64_t>& amounts, std::optional<Argument> with) {
@@ -545,7 +543,7 @@ ValueId AtenBuilder::pad(ValueId x, const std::vector<int64_t>& amounts, std::op
   }
   std::vector<Named> arguments = {{"self", x}, {"pad", to_list(amounts)}};
   if (with) arguments.emplace_back("value", *std::move(with));
-  return node(aten::kConstantPad, std::move(arguments), dtype(x), std::move(sizes));
+  return node(aten::kConstantPadNd, std::move(arguments), dtype(x), std::move(sizes));
 }
 
 ValueId AtenBuilder::slice(ValueId x, int64_t dim, int64_t start, SymExpr size, int64_t step,
@@ -558,7 +556,7 @@ ValueId AtenBuilder::slice(ValueId x, int64_t dim, int64_t start, SymExpr size, 
   if (step != 1) end = symbols().sub(end, integer(step - 1));
   std::vector<ValueId> known = {x};
   known.insert(known.end(), from.begin(), from.end());
-  return node(aten::kSlice,
+  return node(aten::kSliceTensor,
               {{"self", x},
                {"dim", static_cast<int64_t>(index)},
                {"start", start},
@@ -571,7 +569,7 @@ ValueId AtenBuilder::slice_between(ValueId x, int64_t dim, Argument start, Argum
   size_t index = at(x, dim);
   Sizes sizes = shape(x);
   sizes[index] = size;
-  return node(aten::kSlice,
+  return node(aten::kSliceTensor,
               {{"self", x}, {"dim", static_cast<int64_t>(index)}, {"start", std::move(start)}, {"end", std::move(end)}},
               dtype(x), std::move(sizes));
 }
@@ -591,7 +589,7 @@ ValueId AtenBuilder::select(ValueId x, int64_t dim, int64_t index) {
   size_t place = at(x, dim);
   Sizes sizes = shape(x);
   sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(place));
-  return node(aten::kSelect, {{"self", x}, {"dim", static_cast<int64_t>(place)}, {"index", index}}, dtype(x),
+  return node(aten::kSelectInt, {{"self", x}, {"dim", static_cast<int64_t>(place)}, {"index", index}}, dtype(x),
               std::move(sizes));
 }
 
@@ -619,7 +617,7 @@ ValueId AtenBuilder::cat(const std::vector<ValueId>& parts, int64_t dim) {
 ValueId AtenBuilder::sum(ValueId x, const std::vector<int64_t>& dims, bool keeps_dims, std::optional<DType> as) {
   if (rank(x) == 0) return cast(x, as.value_or(dtype(x)));
   return node(
-      aten::kSumDim,
+      aten::kSumDimIntList,
       {{"self", x}, {"dim", to_list(dims)}, {"keepdim", keeps_dims}, {"dtype", as ? Argument(*as) : Argument(None{})}},
       as.value_or(dtype(x)), reduced(x, dims, keeps_dims));
 }
@@ -651,7 +649,7 @@ ValueId AtenBuilder::matmul(ValueId a, ValueId b) {
 }
 
 ValueId AtenBuilder::softmax(ValueId x, int64_t dim) {
-  return node(aten::kSoftmax, {{"self", x}, {"dim", static_cast<int64_t>(at(x, dim))}}, dtype(x), shape(x));
+  return node(aten::kSoftmaxInt, {{"self", x}, {"dim", static_cast<int64_t>(at(x, dim))}}, dtype(x), shape(x));
 }
 
 }  // namespace argosy

@@ -7,17 +7,6 @@
 namespace argosy {
 namespace {
 
-constexpr std::string_view kRepeat =
-    "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> "
-    "Tensor";
-constexpr std::string_view kSdpa =
-    "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
-    "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
-constexpr std::string_view kContiguous =
-    "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)";
-constexpr std::string_view kTranspose = "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)";
-constexpr std::string_view kView = "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)";
-
 /// The most negative finite number, as a mask of floats has it where a query may not look.
 double lowest(DType dtype) {
   switch (dtype) {
@@ -38,7 +27,7 @@ class Attention {
     bool is_plain = number(6) == 0 && !arguments_[4].is<ValueId>();
     TensorType result{f_.dtype(query_), f_.shape(query_), {}};
     result.shape[3] = f_.size(value, 3);
-    ValueId attended = is_plain ? f_.value(kSdpa,
+    ValueId attended = is_plain ? f_.value(aten::kScaledDotProductAttention,
                                            {{"query", query_},
                                             {"key", key},
                                             {"value", value},
@@ -46,7 +35,7 @@ class Attention {
                                             {"scale", number(5)}},
                                            result)
                                 : f_.value(aten::kMatmul, {{"self", weights_of(key)}, {"other", value}}, result);
-    return f_.become(kContiguous, {{"self", attended}});
+    return f_.become(aten::kContiguous, {{"self", attended}});
   }
 
  private:
@@ -62,8 +51,8 @@ class Attention {
     if (*heads == *own) return tensor;
     Sizes shape = f_.shape(tensor);
     shape[1] = f_.size(query_, 1);
-    return f_.node(kRepeat, {{"self", tensor}, {"repeats", *heads / *own}, {"dim", int64_t{1}}}, f_.dtype(tensor),
-                   std::move(shape));
+    return f_.node(aten::kRepeatInterleaveSelfInt, {{"self", tensor}, {"repeats", *heads / *own}, {"dim", int64_t{1}}},
+                   f_.dtype(tensor), std::move(shape));
   }
 
   ValueId weights_of(ValueId key) {
@@ -74,17 +63,18 @@ class Attention {
     }
     std::swap(turned.shape[2], turned.shape[3]);
     std::swap(turned.strides[2], turned.strides[3]);
-    ValueId scores =
-        f_.matmul(query_, f_.value(kTranspose, {{"self", key}, {"dim0", int64_t{-1}}, {"dim1", int64_t{-2}}}, turned));
+    ValueId scores = f_.matmul(
+        query_, f_.value(aten::kTransposeInt, {{"self", key}, {"dim0", int64_t{-1}}, {"dim1", int64_t{-2}}}, turned));
     scores = scaled(aten::kMulScalar, scores, number(5));
     if (double cap = number(6); cap != 0) {
       scores = scaled(aten::kMulScalar, f_.tanh(scaled(aten::kDivScalar, scores, cap)), cap);
     }
     if (const ValueId* mask = arguments_[3].get_if<ValueId>()) scores = masked(scores, *mask);
     if (const ValueId* sinks = arguments_[4].get_if<ValueId>()) return softmax_with_sinks(scores, *sinks);
-    ValueId weights = f_.node(aten::kSoftmax, {{"self", scores}, {"dim", int64_t{-1}}, {"dtype", DType::kF32}},
+    ValueId weights = f_.node(aten::kSoftmaxInt, {{"self", scores}, {"dim", int64_t{-1}}, {"dtype", DType::kF32}},
                               DType::kF32, f_.shape(scores));
-    return f_.node(aten::kTo, {{"self", weights}, {"dtype", f_.dtype(scores)}}, f_.dtype(scores), f_.shape(scores));
+    return f_.node(aten::kToDtype, {{"self", weights}, {"dtype", f_.dtype(scores)}}, f_.dtype(scores),
+                   f_.shape(scores));
   }
 
   ValueId scaled(std::string_view schema, ValueId x, double by) {
@@ -94,7 +84,7 @@ class Attention {
   ValueId masked(ValueId scores, ValueId mask) {
     const TensorType type{f_.dtype(scores), f_.shape(scores), {}};
     if (f_.dtype(mask) != DType::kBool) return f_.value(aten::kAddTensor, {{"self", scores}, {"other", mask}}, type);
-    return f_.value(aten::kMaskedFill,
+    return f_.value(aten::kMaskedFillScalar,
                     {{"self", scores}, {"mask", f_.bitwise_not(mask)}, {"value", lowest(type.dtype)}}, type);
   }
 
@@ -104,15 +94,17 @@ class Attention {
     SymExpr one = f_.one(), none = f_.integer(0), more = f_.symbols().add(shape[3], one);
     DType dtype = f_.dtype(sinks);
     IntList as_column = {int64_t{1}, int64_t{-1}, int64_t{1}, int64_t{1}};
-    ValueId sink = f_.node(kView, {{"self", sinks}, {"size", std::move(as_column)}}, dtype, {one, shape[1], one, one});
+    ValueId sink =
+        f_.node(aten::kView, {{"self", sinks}, {"size", std::move(as_column)}}, dtype, {one, shape[1], one, one});
     IntItem batch = f_.item(scores, 0), queries = f_.item(scores, 2);
     sink = f_.value(aten::kExpand, {{"self", sink}, {"size", IntList{batch, int64_t{-1}, queries, int64_t{1}}}},
                     TensorType{dtype, {shape[0], shape[1], shape[2], one}, {none, one, none, one}});
     TensorType joined{f_.dtype(scores), {shape[0], shape[1], shape[2], more}, {}};
     ValueId all = f_.value(aten::kCat, {{"tensors", ValueList{scores, sink}}, {"dim", int64_t{-1}}}, joined);
-    ValueId weights = f_.value(aten::kSoftmax, {{"self", all}, {"dim", int64_t{-1}}}, joined);
+    ValueId weights = f_.value(aten::kSoftmaxInt, {{"self", all}, {"dim", int64_t{-1}}}, joined);
     SymExpr head = f_.symbols().mul(shape[2], more);
-    return f_.value(aten::kSlice, {{"self", weights}, {"dim", int64_t{3}}, {"start", int64_t{0}}, {"end", int64_t{-1}}},
+    return f_.value(aten::kSliceTensor,
+                    {{"self", weights}, {"dim", int64_t{3}}, {"start", int64_t{0}}, {"end", int64_t{-1}}},
                     TensorType{joined.dtype, shape, {f_.symbols().mul(shape[1], head), head, more, one}});
   }
 

@@ -12,8 +12,6 @@
 namespace argosy {
 namespace {
 
-constexpr std::string_view kAtan2 = "aten::atan2(Tensor self, Tensor other) -> Tensor";
-
 bool is_complex(const Value& value) {
   const TensorType* type = value.tensor();
   return type != nullptr && kind_of(type->dtype) == DTypeKind::kComplex;
@@ -214,7 +212,7 @@ class ComplexRewriter {
 
   ValueId angle(AtenBuilder& f) {
     Parts value = parts(f, "self");
-    return f.binary(kAtan2, value.imaginary, value.real);
+    return f.binary(aten::kAtan2, value.imaginary, value.real);
   }
 
   ValueId exponential(AtenBuilder& f) {

@@ -7,14 +7,6 @@
 namespace argosy {
 namespace {
 
-constexpr std::string_view kGroupedMm =
-    "aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> "
-    "Tensor";
-constexpr std::string_view kArange =
-    "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-    "pin_memory=None) -> Tensor";
-constexpr std::string_view kWhere = "aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor";
-
 constexpr int64_t kAlignment = 16;  // bytes; what the kernel asks of the strides of both matrices
 
 /// How many elements are missing to the next size that is aligned, whatever the order of dims in memory.
@@ -35,16 +27,17 @@ bool decompose_grouped_mm(AtenBuilder& f) {
   if (inner_padding > 0) input = f.pad(input, {0, inner_padding});
   if (inner_padding > 0 || outer_padding > 0) weight = f.pad(weight, {0, outer_padding, 0, inner_padding});
   ValueId ends = f.cast(operand(2), DType::kI32);
-  ValueId product =
-      f.node(kGroupedMm, {{"self", input}, {"mat2", weight}, {"offs", ends}}, dtype, {rows, f.size(weight, 2)});
+  ValueId product = f.node(aten::kInternalGroupedMm, {{"self", input}, {"mat2", weight}, {"offs", ends}}, dtype,
+                           {rows, f.size(weight, 2)});
   if (outer_padding > 0) {
-    product = f.value(aten::kSlice, {{"self", product}, {"dim", int64_t{1}}, {"end", *outer.as_integer()}},
+    product = f.value(aten::kSliceTensor, {{"self", product}, {"dim", int64_t{1}}, {"end", *outer.as_integer()}},
                       TensorType{dtype, {rows, outer}, {f.size(weight, 2), f.one()}});
   }
-  ValueId numbers = f.node(kArange, {{"end", f.as_argument(f.item(input, 0))}, {"device", Device{"cpu", std::nullopt}}},
-                           DType::kI64, {rows});
+  ValueId numbers =
+      f.node(aten::kArange, {{"end", f.as_argument(f.item(input, 0))}, {"device", Device{"cpu", std::nullopt}}},
+             DType::kI64, {rows});
   ValueId is_used = f.unsqueeze(f.compare("lt", numbers, f.select(ends, 0, -1)), 1);
-  return f.become(kWhere, {{"condition", is_used}, {"self", product}, {"other", int64_t{0}}});
+  return f.become(aten::kWhereScalarOther, {{"condition", is_used}, {"self", product}, {"other", int64_t{0}}});
 }
 
 constexpr RewriteRule kRules[] = {{.op = "transformers.grouped_mm_fallback.default",

@@ -9,13 +9,6 @@
 namespace argosy {
 namespace {
 
-constexpr std::string_view kEye =
-    "aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-    "pin_memory=None) -> Tensor";
-constexpr std::string_view kFullLike =
-    "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-    "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor";
-
 using Kind = InPlaceOp::Kind;
 
 struct Row {
@@ -26,38 +19,35 @@ struct Row {
 
 // In alphabetical order.
 constexpr Row kRows[] = {
-    {"alpha_dropout_", Kind::kFunctional, "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor"},
+    {"alpha_dropout_", Kind::kFunctional, aten::kAlphaDropout},
     {"as_strided_", Kind::kRefused, ""},
-    {"bernoulli_.float", Kind::kFunctional,
-     "aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"},
+    {"bernoulli_.float", Kind::kFunctional, aten::kBernoulliP},
     {"copy_.default", Kind::kCopy, ""},
     {"detach_", Kind::kIdentity, ""},
-    {"dropout_", Kind::kFunctional, "aten::dropout(Tensor input, float p, bool train) -> Tensor"},
-    {"feature_alpha_dropout_", Kind::kFunctional,
-     "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"},
-    {"feature_dropout_", Kind::kFunctional, "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor"},
+    {"dropout_", Kind::kFunctional, aten::kDropout},
+    {"feature_alpha_dropout_", Kind::kFunctional, aten::kFeatureAlphaDropout},
+    {"feature_dropout_", Kind::kFunctional, aten::kFeatureDropout},
     {"fill_", Kind::kFill, ""},
     {"fill_diagonal_", Kind::kDiagonal, ""},
     {"float_power_", Kind::kRefused, ""},
-    {"floor_divide_.Tensor", Kind::kFunctional, "aten::floor_divide(Tensor self, Tensor other) -> Tensor"},
+    {"floor_divide_.Tensor", Kind::kFunctional, aten::kFloorDivide},
     {"ldexp_", Kind::kRefused, ""},
-    {"normal_", Kind::kFunctional,
-     "aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor"},
+    {"normal_", Kind::kFunctional, aten::kNormalFunctional},
     {"polygamma_", Kind::kRefused, ""},
-    {"pow_.Scalar", Kind::kFunctional, "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"},
-    {"pow_.Tensor", Kind::kFunctional, "aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"},
+    {"pow_.Scalar", Kind::kFunctional, aten::kPowTensorScalar},
+    {"pow_.Tensor", Kind::kFunctional, aten::kPowTensorTensor},
     {"requires_grad_", Kind::kIdentity, ""},
     {"resize_", Kind::kRefused, ""},
     {"resize_as_", Kind::kRefused, ""},
     {"set_", Kind::kRefused, ""},
-    {"squeeze_.default", Kind::kView, "aten::squeeze(Tensor(a) self) -> Tensor(a)"},
-    {"squeeze_.dim", Kind::kView, "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)"},
-    {"squeeze_.dims", Kind::kView, "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"},
-    {"swapaxes_", Kind::kView, "aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"},
-    {"swapdims_", Kind::kView, "aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"},
-    {"t_", Kind::kView, "aten::t(Tensor(a) self) -> Tensor(a)"},
-    {"transpose_", Kind::kView, "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"},
-    {"unsqueeze_", Kind::kView, "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"},
+    {"squeeze_.default", Kind::kView, aten::kSqueeze},
+    {"squeeze_.dim", Kind::kView, aten::kSqueezeDim},
+    {"squeeze_.dims", Kind::kView, aten::kSqueezeDims},
+    {"swapaxes_", Kind::kView, aten::kSwapaxes},
+    {"swapdims_", Kind::kView, aten::kSwapdims},
+    {"t_", Kind::kView, aten::kT},
+    {"transpose_", Kind::kView, aten::kTransposeInt},
+    {"unsqueeze_", Kind::kView, aten::kUnsqueeze},
     {"zero_", Kind::kFill, ""},
 };
 
@@ -141,9 +131,9 @@ ValueId with_diagonal(AtenBuilder& f, std::span<const Argument> arguments) {
     f.refuse("a diagonal that is filled in anything but a matrix, or wraps around");
   }
   Argument rows = f.as_argument(f.item(self, 0)), columns = f.as_argument(f.item(self, 1));
-  ValueId mask = f.node(kEye, {{"n", std::move(rows)}, {"m", std::move(columns)}, {"dtype", DType::kBool}},
+  ValueId mask = f.node(aten::kEyeM, {{"n", std::move(rows)}, {"m", std::move(columns)}, {"dtype", DType::kBool}},
                         DType::kBool, f.shape(self));
-  return f.node(aten::kMaskedFill, {{"self", self}, {"mask", mask}, {"value", arguments[1]}}, f.dtype(self),
+  return f.node(aten::kMaskedFillScalar, {{"self", self}, {"mask", mask}, {"value", arguments[1]}}, f.dtype(self),
                 f.shape(self));
 }
 
@@ -186,7 +176,7 @@ ValueId what_is_written(AtenBuilder& f, const InPlaceOp& op, std::span<const Arg
   const ValueId* value = number.get_if<ValueId>();
   if (value != nullptr && f.graph()[*value].tensor() != nullptr) return in_form_of(f, *value, self);
   TensorType type = f.type(self);
-  return f.value(kFullLike, {{"self", self}, {"fill_value", std::move(number)}}, std::move(type));
+  return f.value(aten::kFullLike, {{"self", self}, {"fill_value", std::move(number)}}, std::move(type));
 }
 
 }  // namespace argosy

@@ -8,19 +8,10 @@
 namespace argosy {
 namespace {
 
-constexpr std::string_view kFlip = "aten::flip(Tensor self, int[] dims) -> Tensor";
-constexpr std::string_view kDiagonal =
-    "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)";
-constexpr std::string_view kDiagonalScatter =
-    "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor";
-constexpr std::string_view kDiagEmbed =
-    "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor";
-constexpr std::string_view kSum = "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor";
-
 constexpr Synonym kSynonyms[] = {
-    {"aten._adaptive_avg_pool2d.default", "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"},
-    {"aten.argwhere.default", "aten::nonzero(Tensor self) -> Tensor"},
-    {"aten.row_stack.default", "aten::vstack(Tensor[] tensors) -> Tensor"},
+    {"aten._adaptive_avg_pool2d.default", aten::kAdaptiveAvgPool2d},
+    {"aten.argwhere.default", aten::kNonzero},
+    {"aten.row_stack.default", aten::kVstack},
 };
 
 constexpr auto kSynonymRules = synonym_rules(kSynonyms);
@@ -60,7 +51,7 @@ bool decompose_broadcast(AtenBuilder& f) {
 
 ValueId flipped(AtenBuilder& f, const std::vector<int64_t>& dims) {
   ValueId self = f["self"];
-  return f.node(kFlip, {{"self", self}, {"dims", to_list(dims)}}, f.dtype(self), f.shape(self));
+  return f.node(aten::kFlip, {{"self", self}, {"dims", to_list(dims)}}, f.dtype(self), f.shape(self));
 }
 
 bool decompose_flip(AtenBuilder& f) { return f.replace(flipped(f, {f.op() == "aten.fliplr.default" ? 1 : 0})); }
@@ -93,7 +84,8 @@ bool decompose_channel_shuffle(AtenBuilder& f) {
 bool decompose_diag(AtenBuilder& f) {
   size_t rank = f.rank(f["self"]);
   if (rank != 1 && rank != 2) return false;
-  return f.become(rank == 1 ? kDiagEmbed : kDiagonal, {{"self", f["self"]}, {"offset", f.argument("diagonal")}});
+  return f.become(rank == 1 ? aten::kDiagEmbed : aten::kDiagonal,
+                  {{"self", f["self"]}, {"offset", f.argument("diagonal")}});
 }
 
 /// A diagonal, written into zeros.
@@ -111,18 +103,18 @@ bool decompose_diag_embed(AtenBuilder& f) {
     shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(dim), is_known ? result.shape[dim] : f.size(self, -1));
   }
   ValueId zeros = f.full(shape, int64_t{0}, result.dtype, {self});
-  return f.become(kDiagonalScatter, {{"self", zeros},
-                                     {"src", self},
-                                     {"offset", f.argument("offset")},
-                                     {"dim1", static_cast<int64_t>(*a)},
-                                     {"dim2", static_cast<int64_t>(*b)}});
+  return f.become(aten::kDiagonalScatter, {{"self", zeros},
+                                           {"src", self},
+                                           {"offset", f.argument("offset")},
+                                           {"dim1", static_cast<int64_t>(*a)},
+                                           {"dim2", static_cast<int64_t>(*b)}});
 }
 
 bool decompose_trace(AtenBuilder& f) {
   ValueId self = f["self"];
   if (f.rank(self) != 2) return false;
   SymExpr length = f.symbols().min(f.size(self, 0), f.size(self, 1));
-  return f.become(kSum, {{"self", f.node(kDiagonal, {{"self", self}}, f.dtype(self), {length})}});
+  return f.become(aten::kSum, {{"self", f.node(aten::kDiagonal, {{"self", self}}, f.dtype(self), {length})}});
 }
 
 // ---- along a dim ----

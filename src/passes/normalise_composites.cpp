@@ -15,15 +15,10 @@ struct VarianceRow {
 };
 
 constexpr VarianceRow kVariances[] = {
-    {"aten.std.",
-     "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"},
-    {"aten.std_mean.",
-     "aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
-     "(Tensor, Tensor)"},
-    {"aten.var.", aten::kVar},
-    {"aten.var_mean.",
-     "aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
-     "(Tensor, Tensor)"},
+    {"aten.std.", aten::kStdCorrection},
+    {"aten.std_mean.", aten::kStdMeanCorrection},
+    {"aten.var.", aten::kVarCorrection},
+    {"aten.var_mean.", aten::kVarMeanCorrection},
 };
 
 Argument correction_of(const AtenBuilder& f) {
@@ -93,12 +88,6 @@ bool decompose_glu(AtenBuilder& f) {
 // ---- convolutions ----
 
 // With padding as numbers.
-constexpr std::string_view kConv1d =
-    "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], "
-    "SymInt[1] dilation=[1], SymInt groups=1) -> Tensor";
-constexpr std::string_view kConv3d =
-    "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, "
-    "0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor";
 
 /// Padding by name: "valid" is none, "same" is what keeps the sizes; where that is odd, one more behind.
 bool normalise_padding(AtenBuilder& f) {
@@ -131,7 +120,7 @@ bool normalise_padding(AtenBuilder& f) {
 bool normalise_pad(AtenBuilder& f) {
   if (f.argument("mode") != Argument(std::string("constant"))) return false;
   Argument value = f.has("value") ? f.argument("value") : Argument(int64_t{0});
-  return f.become(aten::kConstantPad, {{"self", f["self"]}, {"pad", f.argument("pad")}, {"value", std::move(value)}});
+  return f.become(aten::kConstantPadNd, {{"self", f["self"]}, {"pad", f.argument("pad")}, {"value", std::move(value)}});
 }
 
 // ---- order ----
@@ -147,9 +136,6 @@ bool decompose_argsort(AtenBuilder& f) {
 }
 
 // ---- softmax of decomposed graphs ----
-
-constexpr std::string_view kLogSoftmax =
-    "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
 
 bool normalise_softmax(AtenBuilder& f) {
   DType wanted = f.result().dtype;
@@ -176,7 +162,7 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.conv1d.padding",
      .name = "normalise-padding",
      .apply = write<normalise_padding>,
-     .user_data = &kConv1d},
+     .user_data = &aten::kConv1d},
     {.op = "aten.conv2d.padding",
      .name = "normalise-padding",
      .apply = write<normalise_padding>,
@@ -184,18 +170,18 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.conv3d.padding",
      .name = "normalise-padding",
      .apply = write<normalise_padding>,
-     .user_data = &kConv3d},
+     .user_data = &aten::kConv3d},
     {.op = "aten.pad.default", .name = "normalise-pad", .apply = write<normalise_pad>},
     {.op = "aten.argsort.default", .name = "decompose-argsort", .apply = write<decompose_argsort>},
     {.op = "aten.argsort.stable", .name = "decompose-argsort", .apply = write<decompose_argsort>},
     {.op = "aten._softmax.default",
      .name = "normalise-softmax",
      .apply = write<normalise_softmax>,
-     .user_data = &aten::kSoftmax},
+     .user_data = &aten::kSoftmaxInt},
     {.op = "aten._log_softmax.default",
      .name = "normalise-softmax",
      .apply = write<normalise_softmax>,
-     .user_data = &kLogSoftmax},
+     .user_data = &aten::kLogSoftmaxInt},
 };
 
 }  // namespace

@@ -31,10 +31,10 @@ bool normalise_arange(AtenBuilder& f) {
   if (f.knows("step") && f.has("dtype")) return false;
   Argument start = f.knows("start") ? f.argument("start") : Argument(int64_t{0});
   Argument step = f.knows("step") ? f.argument("step") : Argument(int64_t{1});
-  return f.become(aten::kArange, {{"start", std::move(start)},
-                                  {"end", f.argument("end")},
-                                  {"step", std::move(step)},
-                                  {"dtype", f.result().dtype}});
+  return f.become(aten::kArangeStartStep, {{"start", std::move(start)},
+                                           {"end", f.argument("end")},
+                                           {"step", std::move(step)},
+                                           {"dtype", f.result().dtype}});
 }
 
 /// A matrix of which row and column are the same number.
@@ -43,7 +43,7 @@ bool decompose_eye(AtenBuilder& f) {
   if (shape.size() != 2) return false;
   auto line = [&](size_t dim, std::string_view count) {
     ValueId range =
-        f.node(aten::kArange,
+        f.node(aten::kArangeStartStep,
                {{"start", int64_t{0}}, {"end", f.argument(count)}, {"step", int64_t{1}}, {"dtype", DType::kI64}},
                DType::kI64, {shape[dim]});
     return f.unsqueeze(range, dim == 0 ? 1 : 0);

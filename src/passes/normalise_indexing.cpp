@@ -7,7 +7,7 @@ namespace argosy {
 namespace {
 
 constexpr Synonym kSynonyms[] = {
-    {"aten._unsafe_index.Tensor", aten::kIndex},
+    {"aten._unsafe_index.Tensor", aten::kIndexTensor},
     {"aten._unsafe_index_put.default", aten::kIndexPut},
 };
 
@@ -22,13 +22,6 @@ bool cast_written(AtenBuilder& f, std::string_view name) {
 
 bool cast_put(AtenBuilder& f) { return cast_written(f, "values"); }
 bool cast_scattered(AtenBuilder& f) { return cast_written(f, "src"); }
-
-constexpr std::string_view kScatterValue =
-    "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
-constexpr std::string_view kScatterReduce =
-    "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) "
-    "-> "
-    "Tensor";
 
 /// A reduction that counts what it writes into: scatter_add, or scatter_reduce of a product or an extreme. Where that
 /// does not count, it is made neutral before. A mean is a sum over how many there are of it.
@@ -54,10 +47,10 @@ bool normalise_scatter(AtenBuilder& f) {
       Argument neutral = is_sum          ? Argument(int64_t{0})
                          : how == "prod" ? Argument(int64_t{1})
                                          : extreme_of(result.dtype, how == "amin");
-      into = node(kScatterValue, {{"value", std::move(neutral)}});
+      into = node(aten::kScatterValue, {{"value", std::move(neutral)}});
     }
     if (is_sum) return node(aten::kScatterAdd, {{"src", source}});
-    return node(kScatterReduce, {{"src", source}, {"reduce", how}});
+    return node(aten::kScatterReduceTwo, {{"src", source}, {"reduce", how}});
   };
   ValueId source = f.knows("src") ? f.cast(f["src"], result.dtype)
                                   : f.full(f.shape(index), f.argument("value"), result.dtype, {index});

@@ -65,7 +65,7 @@ bool normalise_where(AtenBuilder& f) {
     return is_tensor(name) ? f.cast(f[name], result.dtype) : f.scalar(f.argument(name), result.dtype);
   };
   return f.replace(
-      f.node(aten::kWhere,
+      f.node(aten::kWhereSelf,
              {{"condition", f.cast(condition, DType::kBool)}, {"self", branch("self")}, {"other", branch("other")}},
              result.dtype, result.shape));
 }

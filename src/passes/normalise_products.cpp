@@ -7,12 +7,10 @@
 namespace argosy {
 namespace {
 
-constexpr std::string_view kRoll = "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor";
-
 // In alphabetical order.
 constexpr Synonym kSynonyms[] = {
     {"aten.dot.default", aten::kMatmul},
-    {"aten.ger.default", "aten::outer(Tensor self, Tensor vec2) -> Tensor"},
+    {"aten.ger.default", aten::kOuter},
     {"aten.linalg_matmul.default", aten::kMatmul},
     {"aten.mv.default", aten::kMatmul},
 };
@@ -67,7 +65,8 @@ bool decompose_cross(AtenBuilder& f) {
   if (!dim) return false;
   auto from_back = static_cast<int64_t>(*dim) - static_cast<int64_t>(result.shape.size());
   auto rolled = [&](ValueId x, int64_t by) {
-    return f.node(kRoll, {{"self", x}, {"shifts", IntList{-by}}, {"dims", IntList{from_back}}}, f.dtype(x), f.shape(x));
+    return f.node(aten::kRoll, {{"self", x}, {"shifts", IntList{-by}}, {"dims", IntList{from_back}}}, f.dtype(x),
+                  f.shape(x));
   };
   ValueId products[2];
   for (int64_t i = 0; i < 2; ++i) {

@@ -5,14 +5,6 @@
 namespace argosy {
 namespace {
 
-constexpr std::string_view kRandLike =
-    "aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-    "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor";
-constexpr std::string_view kRandnLike =
-    "aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
-    "pin_memory=None, MemoryFormat? memory_format=None) -> Tensor";
-constexpr std::string_view kRsubScalar = "aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
-
 // Which random numbers a call gives is not part of a program: only how they are spread is kept.
 
 double real(const AtenBuilder& f, std::string_view argument) { return f.number(argument).value_or(0.0); }
@@ -26,25 +18,26 @@ ValueId random_like(AtenBuilder& f, std::string_view schema) {
 bool decompose_uniform(AtenBuilder& f) {
   if (!has_floats(f)) return false;
   double from = real(f, "from"), to = real(f, "to");
-  return f.replace(f.add(f.mul(random_like(f, kRandLike), to - from), from));
+  return f.replace(f.add(f.mul(random_like(f, aten::kRandLike), to - from), from));
 }
 
 bool decompose_normal(AtenBuilder& f) {
   if (!has_floats(f)) return false;
-  return f.replace(f.add(f.mul(random_like(f, kRandnLike), real(f, "std")), real(f, "mean")));
+  return f.replace(f.add(f.mul(random_like(f, aten::kRandnLike), real(f, "std")), real(f, "mean")));
 }
 
 /// -log(1 - u) / lambda
 bool decompose_exponential(AtenBuilder& f) {
   double rate = real(f, "lambd");
   if (!has_floats(f) || rate == 0) return false;
-  ValueId rest = f.value(kRsubScalar, {{"self", random_like(f, kRandLike)}, {"other", 1.0}}, f.result());
+  ValueId rest = f.value(aten::kRsubScalar, {{"self", random_like(f, aten::kRandLike)}, {"other", 1.0}}, f.result());
   return f.replace(f.mul(f.log(rest), -1.0 / rate));
 }
 
 /// Ones with a probability: a number for all, or one for each.
 bool decompose_bernoulli(AtenBuilder& f) {
-  ValueId numbers = f.node(kRandLike, {{"self", f["self"]}, {"dtype", DType::kF32}}, DType::kF32, f.result().shape);
+  ValueId numbers =
+      f.node(aten::kRandLike, {{"self", f["self"]}, {"dtype", DType::kF32}}, DType::kF32, f.result().shape);
   if (f.knows("p") && f.argument("p").is<double>()) return f.replace(f.compare("lt", numbers, f.argument("p")));
   return f.replace(f.compare("lt", numbers, f.cast(f[f.knows("p") ? "p" : "self"], DType::kF32)));
 }

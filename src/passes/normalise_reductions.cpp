@@ -21,7 +21,7 @@ bool name_dims(AtenBuilder& f) {
   IntList dims = to_list(f.dims("dim", f.rank(x)));
   if (f.op() == "aten.sum.default") {
     Argument dtype = f.dtype(x) == result.dtype ? Argument(None{}) : Argument(result.dtype);
-    return f.replace(f.node(aten::kSumDim, {{"self", x}, {"dim", dims}, {"dtype", dtype}}, result.dtype, {}));
+    return f.replace(f.node(aten::kSumDimIntList, {{"self", x}, {"dim", dims}, {"dtype", dtype}}, result.dtype, {}));
   }
   if (f.op() == "aten.mean.default") x = f.cast(x, result.dtype);
   std::string_view schema = f.op() == "aten.mean.default"  ? aten::kMeanDim

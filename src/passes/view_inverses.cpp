@@ -9,16 +9,6 @@
 namespace argosy {
 namespace {
 
-constexpr std::string_view kSelectScatter =
-    "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor";
-constexpr std::string_view kSliceScatter =
-    "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
-    "Tensor";
-constexpr std::string_view kDiagonalScatter =
-    "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor";
-constexpr std::string_view kViewAsReal = "aten::view_as_real(Tensor(a) self) -> Tensor(a)";
-constexpr std::string_view kViewAsComplex = "aten::view_as_complex(Tensor(a) self) -> Tensor(a)";
-
 /// The parent's type; strides are those of a new tensor.
 TensorType result_type(const AtenBuilder& f, const ViewWrite& write) {
   return {f.dtype(write.parent), f.shape(write.parent), {}};
@@ -45,19 +35,19 @@ ValueId scatter_like(AtenBuilder& f, const ViewWrite& write, std::string_view sc
 }
 
 ValueId from_select(AtenBuilder& f, const ViewWrite& write) {
-  return scatter_like(f, write, kSelectScatter, {"dim", "index"});
+  return scatter_like(f, write, aten::kSelectScatter, {"dim", "index"});
 }
 
 ValueId from_slice(AtenBuilder& f, const ViewWrite& write) {
-  return scatter_like(f, write, kSliceScatter, {"dim", "start", "end", "step"});
+  return scatter_like(f, write, aten::kSliceScatter, {"dim", "start", "end", "step"});
 }
 
 ValueId from_diagonal(AtenBuilder& f, const ViewWrite& write) {
-  return scatter_like(f, write, kDiagonalScatter, {"offset", "dim1", "dim2"});
+  return scatter_like(f, write, aten::kDiagonalScatter, {"offset", "dim1", "dim2"});
 }
 
 ValueId from_unbind(AtenBuilder& f, const ViewWrite& write) {
-  return scatter(f, write, kSelectScatter,
+  return scatter(f, write, aten::kSelectScatter,
                  {{"dim", named(write, "dim")}, {"index", static_cast<int64_t>(write.output)}});
 }
 
@@ -66,7 +56,8 @@ ValueId from_narrow(AtenBuilder& f, const ViewWrite& write) {
   const int64_t* length = named(write, "length").get_if<int64_t>();
   if (start == nullptr || length == nullptr) f.refuse("a write to a part whose place is computed");
   Argument end = *start < 0 && *start + *length == 0 ? Argument(None{}) : Argument(*start + *length);
-  return scatter(f, write, kSliceScatter, {{"dim", named(write, "dim")}, {"start", *start}, {"end", std::move(end)}});
+  return scatter(f, write, aten::kSliceScatter,
+                 {{"dim", named(write, "dim")}, {"start", *start}, {"end", std::move(end)}});
 }
 
 /// One of the parts that a tensor was split into: where it begins is the sum of those before it.
@@ -83,7 +74,7 @@ ValueId from_split(AtenBuilder& f, const ViewWrite& write) {
     start = end;
     end += *size;
   }
-  return scatter(f, write, kSliceScatter, {{"dim", *dim}, {"start", start}, {"end", end}});
+  return scatter(f, write, aten::kSliceScatter, {{"dim", *dim}, {"start", start}, {"end", end}});
 }
 
 ValueId from_reshape(AtenBuilder& f, const ViewWrite& write) {
@@ -116,11 +107,11 @@ ValueId from_permute(AtenBuilder& f, const ViewWrite& write) {
 }
 
 ValueId from_complex(AtenBuilder& f, const ViewWrite& write) {
-  return f.value(kViewAsReal, {{"self", write.written}}, result_type(f, write));
+  return f.value(aten::kViewAsReal, {{"self", write.written}}, result_type(f, write));
 }
 
 ValueId from_real(AtenBuilder& f, const ViewWrite& write) {
-  return f.value(kViewAsComplex, {{"self", write.written}}, result_type(f, write));
+  return f.value(aten::kViewAsComplex, {{"self", write.written}}, result_type(f, write));
 }
 
 struct Row {

@@ -7,16 +7,6 @@
 namespace argosy::executorch {
 namespace {
 
-constexpr std::string_view kMaxPool2dWithIndices =
-    "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
-    "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
-constexpr std::string_view kNativeLayerNorm =
-    "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
-    "(Tensor, Tensor, Tensor)";
-constexpr std::string_view kNativeGroupNorm =
-    "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, "
-    "float eps) -> (Tensor, Tensor, Tensor)";
-
 /// The last `count` dims.
 std::vector<int64_t> last_dims(size_t count) {
   std::vector<int64_t> dims(count);
@@ -54,7 +44,7 @@ bool select_convolution(AtenBuilder& f) {
 bool select_max_pool2d(AtenBuilder& f) {
   ValueId x = f["self"];
   const TensorType result = f.result();
-  std::vector<ValueId> pooled = f.nodes(kMaxPool2dWithIndices,
+  std::vector<ValueId> pooled = f.nodes(aten::kMaxPool2dWithIndices,
                                         {{"self", x},
                                          {"kernel_size", f.argument("kernel_size")},
                                          {"stride", f.argument("stride")},
@@ -152,7 +142,7 @@ std::vector<ValueId> group_norm(AtenBuilder& f, ValueId x, int64_t groups, doubl
   Sizes image(f.shape(x).begin() + 2, f.shape(x).end());
   SymExpr pixels = image.empty() ? f.one() : f.symbols().mul(image);
   TensorType moments{f.dtype(x), {f.size(x, 0), f.integer(groups)}, {}};
-  return f.nodes(kNativeGroupNorm,
+  return f.nodes(aten::kNativeGroupNorm,
                  {{"input", x},
                   {"weight", optional(f, "weight")},
                   {"bias", optional(f, "bias")},
@@ -184,7 +174,7 @@ bool select_layer_norm(AtenBuilder& f) {
   if (normalized == nullptr || normalized->size() > f.rank(x)) return false;
   Sizes moments = f.reduced(x, last_dims(normalized->size()), true);
   TensorType small{f.dtype(x), moments, {}};
-  std::vector<ValueId> results = f.nodes(kNativeLayerNorm,
+  std::vector<ValueId> results = f.nodes(aten::kNativeLayerNorm,
                                          {{"input", x},
                                           {"normalized_shape", *normalized},
                                           {"weight", optional(f, "weight")},

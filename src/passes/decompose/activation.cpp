@@ -5,11 +5,6 @@
 namespace argosy::decompose {
 namespace {
 
-constexpr std::string_view kElu =
-    "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor";
-constexpr std::string_view kRsub = "aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
-constexpr std::string_view kSoftplus = "aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor";
-
 bool is_float(AtenBuilder& f, ValueId x) { return kind_of(f.dtype(x)) == DTypeKind::kFloat; }
 
 bool decompose_silu(AtenBuilder& f) {
@@ -29,7 +24,7 @@ bool decompose_hardswish(AtenBuilder& f) {
 
 bool decompose_mish(AtenBuilder& f) {
   ValueId x = f["self"];
-  return is_float(f, x) && f.replace(f.mul(x, f.tanh(f.unary(kSoftplus, x))));
+  return is_float(f, x) && f.replace(f.mul(x, f.tanh(f.unary(aten::kSoftplus, x))));
 }
 
 /// log(1 + exp(beta * x)) / beta, which neither overflows nor loses small numbers.
@@ -46,11 +41,11 @@ bool decompose_softplus(AtenBuilder& f) {
 
 bool decompose_log_sigmoid(AtenBuilder& f) {
   ValueId x = f["self"];
-  return is_float(f, x) && f.replace(f.neg(f.unary(kSoftplus, f.neg(x))));
+  return is_float(f, x) && f.replace(f.neg(f.unary(aten::kSoftplus, f.neg(x))));
 }
 
 ValueId elu(AtenBuilder& f, ValueId x, double alpha, double scale, double input_scale) {
-  return f.node(kElu, {{"self", x}, {"alpha", alpha}, {"scale", scale}, {"input_scale", input_scale}}, f.dtype(x),
+  return f.node(aten::kElu, {{"self", x}, {"alpha", alpha}, {"scale", scale}, {"input_scale", input_scale}}, f.dtype(x),
                 f.shape(x));
 }
 
@@ -109,7 +104,7 @@ bool decompose_logit(AtenBuilder& f) {
     if (!eps) return false;
     x = f.clamp(x, *eps, 1 - *eps);
   }
-  ValueId rest = f.node(kRsub, {{"self", x}, {"other", 1.0}}, f.dtype(x), f.shape(x));
+  ValueId rest = f.node(aten::kRsubScalar, {{"self", x}, {"other", 1.0}}, f.dtype(x), f.shape(x));
   return f.replace(f.log(f.div(x, rest)));
 }
 

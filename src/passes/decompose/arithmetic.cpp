@@ -11,10 +11,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-constexpr std::string_view kPow = "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor";
-constexpr std::string_view kPowScalar = "aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor";
-constexpr std::string_view kRsub = "aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
-
 bool is_float(AtenBuilder& f, ValueId x) { return kind_of(f.dtype(x)) == DTypeKind::kFloat; }
 
 /// The result's dtype, which for integers is that of floats.
@@ -22,15 +18,15 @@ ValueId as_result(AtenBuilder& f, std::string_view operand) { return f.cast(f[op
 
 /// number - x
 ValueId subtract_from(AtenBuilder& f, double number, ValueId x) {
-  return f.node(kRsub, {{"self", x}, {"other", number}}, f.dtype(x), f.shape(x));
+  return f.node(aten::kRsubScalar, {{"self", x}, {"other", number}}, f.dtype(x), f.shape(x));
 }
 
-ValueId is_nan(AtenBuilder& f, ValueId x) { return f.node(aten::kIsNan, {{"self", x}}, DType::kBool, f.shape(x)); }
+ValueId is_nan(AtenBuilder& f, ValueId x) { return f.node(aten::kIsnan, {{"self", x}}, DType::kBool, f.shape(x)); }
 
 /// 2 to the power of each.
 ValueId power_of_two(AtenBuilder& f, ValueId x) {
   Argument two = is_float(f, x) ? Argument(2.0) : Argument(int64_t{2});
-  return f.node(kPowScalar, {{"self", std::move(two)}, {"exponent", x}}, f.dtype(x), f.shape(x));
+  return f.node(aten::kPowScalar, {{"self", std::move(two)}, {"exponent", x}}, f.dtype(x), f.shape(x));
 }
 
 /// Rounded down.
@@ -56,7 +52,7 @@ bool decompose_log1p(AtenBuilder& f) {
   ValueId u = f.add(x, 1.0), distance = f.add(u, -1.0);
   ValueId exact = f.div(f.mul(f.log(u), x), distance);
   ValueId is_tiny = f.compare("eq", distance, Argument(0.0)), is_infinite = f.compare("eq", x, Argument(kInfinity));
-  return f.replace(f.where(f.binary(aten::kBitwiseOr, is_tiny, is_infinite), x, exact));
+  return f.replace(f.where(f.binary(aten::kBitwiseOrTensor, is_tiny, is_infinite), x, exact));
 }
 
 bool decompose_log2(AtenBuilder& f) { return f.replace(f.mul(f.log(as_result(f, "self")), std::numbers::log2e)); }
@@ -123,7 +119,7 @@ bool decompose_nan_to_num(AtenBuilder& f) {
 }
 
 bool decompose_trunc(AtenBuilder& f) {
-  constexpr std::string_view kCeil = "aten::ceil(Tensor self) -> Tensor";
+  constexpr std::string_view kCeil = aten::kCeil;
   ValueId x = f["self"];
   return f.replace(f.where(f.compare("lt", x, Argument(0.0)), f.unary(kCeil, x), f.floor(x)));
 }
@@ -248,19 +244,20 @@ bool decompose_isclose(AtenBuilder& f) {
   ValueId a = f.cast(f["self"], dtype), b = f.cast(f["other"], dtype);
   ValueId allowed = f.add(f.mul(f.abs(b), *rtol), *atol), distance = f.abs(f.sub(a, b));
   ValueId is_near = f.bitwise_and(f.compare("le", distance, allowed), f.compare("lt", distance, Argument(kInfinity)));
-  ValueId is_close = f.binary(aten::kBitwiseOr, is_near, f.compare("eq", a, b));
-  if (f.flag("equal_nan")) is_close = f.binary(aten::kBitwiseOr, is_close, f.bitwise_and(is_nan(f, a), is_nan(f, b)));
+  ValueId is_close = f.binary(aten::kBitwiseOrTensor, is_near, f.compare("eq", a, b));
+  if (f.flag("equal_nan"))
+    is_close = f.binary(aten::kBitwiseOrTensor, is_close, f.bitwise_and(is_nan(f, a), is_nan(f, b)));
   return f.replace(is_close);
 }
 
 /// The angle of a point, which an arc tangent knows up to half a turn.
 bool decompose_atan2(AtenBuilder& f) {
-  constexpr std::string_view kAtan = "aten::atan(Tensor self) -> Tensor";
+  constexpr std::string_view kAtan = aten::kAtan;
   ValueId y = as_result(f, "self"), x = as_result(f, "other");
   ValueId angle = f.unary(kAtan, f.div(y, x));
   // -0 is below 0 here.
-  ValueId is_below =
-      f.binary(aten::kBitwiseOr, f.compare("lt", y, Argument(0.0)), f.compare("lt", f.reciprocal(y), Argument(0.0)));
+  ValueId is_below = f.binary(aten::kBitwiseOrTensor, f.compare("lt", y, Argument(0.0)),
+                              f.compare("lt", f.reciprocal(y), Argument(0.0)));
   auto constant = [&](double value) { return f.scalar(value, f.dtype(angle)); };
   ValueId half_turn = f.where(is_below, constant(-std::numbers::pi), constant(std::numbers::pi));
   ValueId result = f.where(f.compare("lt", x, Argument(0.0)), f.add(angle, half_turn), angle);
@@ -285,7 +282,7 @@ bool decompose_shift(AtenBuilder& f) {
 bool decompose_round_decimals(AtenBuilder& f) {
   std::optional<int64_t> decimals = f.integer("decimals");
   if (!decimals) return false;
-  constexpr std::string_view kRound = "aten::round(Tensor self) -> Tensor";
+  constexpr std::string_view kRound = aten::kRound;
   double factor = std::pow(10.0, static_cast<double>(std::abs(*decimals)));
   ValueId x = f["self"];
   if (!is_float(f, x)) return false;
@@ -299,7 +296,8 @@ bool decompose_round_decimals(AtenBuilder& f) {
 bool decompose_float_power(AtenBuilder& f) {
   if (!f.number("exponent")) return false;
   ValueId x = as_result(f, "self");
-  return f.replace(f.node(kPow, {{"self", x}, {"exponent", f.argument("exponent")}}, f.dtype(x), f.shape(x)));
+  return f.replace(
+      f.node(aten::kPowTensorScalar, {{"self", x}, {"exponent", f.argument("exponent")}}, f.dtype(x), f.shape(x)));
 }
 
 bool decompose_masked_fill_tensor(AtenBuilder& f) {

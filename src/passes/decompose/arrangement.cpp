@@ -28,7 +28,7 @@ bool decompose_unfold(AtenBuilder& f) {
   std::iota(order.begin(), order.end(), 0);
   std::rotate(order.begin() + static_cast<std::ptrdiff_t>(*dim) + 1,
               order.begin() + static_cast<std::ptrdiff_t>(*dim) + 2, order.end());
-  ValueId taken = f.node(aten::kIndex, {{"self", x}, {"indices", indices}}, f.dtype(x), std::move(shape));
+  ValueId taken = f.node(aten::kIndexTensor, {{"self", x}, {"indices", indices}}, f.dtype(x), std::move(shape));
   return f.replace(f.permute(taken, order));
 }
 
@@ -42,7 +42,7 @@ bool decompose_im2col(AtenBuilder& f) {
   Sizes padded = f.shape(x);
   for (size_t i = 0; i < 2; ++i) padded[2 + i] = f.symbols().add(padded[2 + i], f.integer(2 * (*padding)[i]));
   if ((*padding)[0] != 0 || (*padding)[1] != 0) {
-    x = f.node(aten::kConstantPad,
+    x = f.node(aten::kConstantPadNd,
                {{"self", x}, {"pad", to_list({(*padding)[1], (*padding)[1], (*padding)[0], (*padding)[0]})}},
                f.dtype(x), padded);
   }
@@ -117,7 +117,7 @@ bool decompose_split(AtenBuilder& f) {
 
 /// The last elements of a dim before the others.
 bool decompose_roll(AtenBuilder& f) {
-  constexpr std::string_view kRemainder = "aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor";
+  constexpr std::string_view kRemainder = aten::kRemainderTensor;
   ValueId x = f["self"];
   auto shifts = numbers(f.argument("shifts")), dims = numbers(f.argument("dims"));
   if (!shifts || !dims || dims->empty() || shifts->size() != dims->size()) return false;
@@ -207,7 +207,7 @@ bool decompose_as_strided(AtenBuilder& f) {
     places = f.add(f.unsqueeze(places, -1), own);
   }
   return f.replace(
-      f.node(aten::kIndex, {{"self", flat}, {"indices", ValueList{places}}}, f.dtype(x), f.result().shape));
+      f.node(aten::kIndexTensor, {{"self", flat}, {"indices", ValueList{places}}}, f.dtype(x), f.result().shape));
 }
 
 /// All combinations of elements, the last tensor's changing fastest.
@@ -242,7 +242,7 @@ bool decompose_block_diag(AtenBuilder& f) {
   const std::vector<ValueId> own = blocks;
   for (ValueId& block : blocks) {
     SymExpr width = f.size(block, 1), behind = f.symbols().sub(result.shape[1], f.symbols().add(before, width));
-    block = f.node(aten::kConstantPad, {{"self", block}, {"pad", f.items({before, behind}, own)}}, result.dtype,
+    block = f.node(aten::kConstantPadNd, {{"self", block}, {"pad", f.items({before, behind}, own)}}, result.dtype,
                    {f.size(block, 0), result.shape[1]});
     before = f.symbols().add(before, width);
   }

@@ -120,10 +120,8 @@ bool decompose_attention(AtenBuilder& f) {
 
 /// Attention, and the logarithm of the sum of each row of scores.
 bool decompose_flash_attention(AtenBuilder& f) {
-  constexpr std::string_view kAttention =
-      "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
-      "dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
-  constexpr std::string_view kLogsumexp = "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
+  constexpr std::string_view kAttention = aten::kScaledDotProductAttention;
+  constexpr std::string_view kLogsumexp = aten::kLogsumexp;
   ValueId query = f["query"], key = f["key"];
   const TensorType result = f.result(0), sums = f.result(1);
   ValueId attention = f.node(kAttention,

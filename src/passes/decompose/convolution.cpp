@@ -36,8 +36,9 @@ bool decompose_conv3d(AtenBuilder& f) {
   if ((*padding)[0] != 0) {
     Sizes padded = f.shape(input);
     padded[2] = f.symbols().add(padded[2], f.integer(2 * (*padding)[0]));
-    input = f.node(aten::kConstantPad, {{"self", input}, {"pad", to_list({0, 0, 0, 0, (*padding)[0], (*padding)[0]})}},
-                   f.dtype(input), padded);
+    input =
+        f.node(aten::kConstantPadNd, {{"self", input}, {"pad", to_list({0, 0, 0, 0, (*padding)[0], (*padding)[0]})}},
+               f.dtype(input), padded);
   }
   auto last = [](const std::vector<int64_t>& all) { return IntList{all[1], all[2]}; };
   ValueId total;
@@ -65,9 +66,7 @@ bool decompose_conv3d(AtenBuilder& f) {
 
 /// The first of three dims as a sum over its taps, each of which writes every `stride`th image.
 bool decompose_conv_transpose3d(AtenBuilder& f) {
-  constexpr std::string_view kConvTranspose2d =
-      "aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] "
-      "padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor";
+  constexpr std::string_view kConvTranspose2d = aten::kConvTranspose2dInput;
   ValueId input = f["input"], weight = f["weight"];
   auto stride = f.per_dim("stride", 3), padding = f.per_dim("padding", 3), dilation = f.per_dim("dilation", 3),
        extra = f.per_dim("output_padding", 3);
@@ -87,7 +86,7 @@ bool decompose_conv_transpose3d(AtenBuilder& f) {
     std::vector<int64_t> pad(2 * (f.rank(x) - static_cast<size_t>(dim)), 0);
     pad[pad.size() - 2] = before;
     pad[pad.size() - 1] = behind;
-    return f.node(aten::kConstantPad, {{"self", x}, {"pad", to_list(pad)}}, dtype, shape);
+    return f.node(aten::kConstantPadNd, {{"self", x}, {"pad", to_list(pad)}}, dtype, shape);
   };
   ValueId total;
   for (int64_t tap = 0; tap < *taps; ++tap) {

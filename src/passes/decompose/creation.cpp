@@ -9,7 +9,7 @@ namespace {
 ValueId line(AtenBuilder& f, DType dtype) {
   std::optional<double> start = f.number("start"), end = f.number("end");
   std::optional<int64_t> steps = f.integer("steps");
-  ValueId counts = f.node(aten::kArange,
+  ValueId counts = f.node(aten::kArangeStartStep,
                           {{"start", int64_t{0}}, {"end", f.argument("steps")}, {"step", int64_t{1}}, {"dtype", dtype}},
                           dtype, f.result().shape);
   if (start && end && steps) {
@@ -27,7 +27,7 @@ bool decompose_linspace(AtenBuilder& f) { return f.replace(line(f, computed_in(f
 
 /// Powers of a base, their exponents evenly apart.
 bool decompose_logspace(AtenBuilder& f) {
-  constexpr std::string_view kPower = "aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor";
+  constexpr std::string_view kPower = aten::kPowScalar;
   ValueId exponents = line(f, computed_in(f.result().dtype));
   return f.replace(
       f.node(kPower, {{"self", f.argument("base")}, {"exponent", exponents}}, f.dtype(exponents), f.shape(exponents)));
@@ -35,7 +35,7 @@ bool decompose_logspace(AtenBuilder& f) {
 
 /// Rows and columns of the elements of a triangle.
 bool decompose_triangle_indices(AtenBuilder& f) {
-  constexpr std::string_view kNonzero = "aten::nonzero(Tensor self) -> Tensor";
+  constexpr std::string_view kNonzero = aten::kNonzero;
   std::optional<int64_t> rows = f.integer("row"), columns = f.integer("col");
   if (!rows || !columns) return false;
   ValueId distance = f.sub(f.arange(f.integer(*columns), DType::kI64, {}),
@@ -80,7 +80,7 @@ bool decompose_randperm(AtenBuilder& f) {
 /// A race: what is as likely as its weight has the shortest of exponential times, divided by weights. Without
 /// replacement the next ones are the next in it; with it every sample is a race of its own.
 bool decompose_multinomial(AtenBuilder& f) {
-  constexpr std::string_view kArgmax = "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
+  constexpr std::string_view kArgmax = aten::kArgmax;
   ValueId weights = f["self"];
   const TensorType result = f.result();
   std::optional<int64_t> samples = f.integer("num_samples");

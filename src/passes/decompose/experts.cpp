@@ -23,8 +23,8 @@ bool decompose_grouped_mm(AtenBuilder& f) {
   ValueId expert = f.sum(f.compare("le", ends, f.unsqueeze(places, 1)), {1}, false, DType::kI64);
   ValueId is_used = f.unsqueeze(f.compare("lt", expert, Argument(*experts)), 1);
   expert = f.clamp(expert, std::nullopt, static_cast<double>(*experts - 1));
-  ValueId own = f.node(aten::kIndex, {{"self", products}, {"indices", ValueList{expert, places}}}, f.dtype(products),
-                       {count, f.size(weight, 2)});
+  ValueId own = f.node(aten::kIndexTensor, {{"self", products}, {"indices", ValueList{expert, places}}},
+                       f.dtype(products), {count, f.size(weight, 2)});
   return f.replace(f.where(is_used, own, 0.0));
 }
 

@@ -28,8 +28,8 @@ bool decompose_take(AtenBuilder& f) {
   ValueId x = f["self"], index = f["index"];
   Sizes flat = {f.symbols().mul(f.shape(x).empty() ? Sizes{f.one()} : f.shape(x))};
   const TensorType result = f.result();
-  return f.replace(
-      f.node(aten::kIndex, {{"self", f.reshape(x, flat)}, {"indices", ValueList{index}}}, result.dtype, result.shape));
+  return f.replace(f.node(aten::kIndexTensor, {{"self", f.reshape(x, flat)}, {"indices", ValueList{index}}},
+                          result.dtype, result.shape));
 }
 
 /// 1 where a class is the one of the row.
@@ -92,7 +92,7 @@ bool decompose_histc(AtenBuilder& f) {
 
 /// Where a tensor is not 0: one vector of indices for each dim.
 bool decompose_nonzero(AtenBuilder& f) {
-  constexpr std::string_view kNonzero = "aten::nonzero(Tensor self) -> Tensor";
+  constexpr std::string_view kNonzero = aten::kNonzero;
   ValueId x = f[f.knows("condition") ? "condition" : "self"];
   if (f.rank(x) == 0 || f.output_count() != f.rank(x)) return false;
   Sizes shape = {f.result().shape[0], f.integer(static_cast<int64_t>(f.rank(x)))};
@@ -104,7 +104,7 @@ bool decompose_nonzero(AtenBuilder& f) {
 
 /// The next element of `source` at each true place.
 bool decompose_masked_scatter(AtenBuilder& f) {
-  constexpr std::string_view kCumsum = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
+  constexpr std::string_view kCumsum = aten::kCumsum;
   ValueId self = f["self"], source = f["source"];
   const TensorType result = f.result();
   ValueId mask = f.expand(f["mask"], result.shape, {self});
@@ -121,7 +121,7 @@ bool decompose_masked_scatter(AtenBuilder& f) {
 ValueId part(AtenBuilder& f, ValueId x, int64_t dim, Argument start, Argument end, SymExpr size) {
   Sizes shape = f.shape(x);
   shape[static_cast<size_t>(dim)] = size;
-  return f.node(aten::kSlice, {{"self", x}, {"dim", dim}, {"start", std::move(start)}, {"end", std::move(end)}},
+  return f.node(aten::kSliceTensor, {{"self", x}, {"dim", dim}, {"start", std::move(start)}, {"end", std::move(end)}},
                 f.dtype(x), std::move(shape));
 }
 
@@ -175,7 +175,7 @@ bool decompose_slice_scatter(AtenBuilder& f) {
     return f.replace(f.cat(parts, at));
   }
   // The places of a slice are the slice of all places, whatever its bounds are.
-  ValueId places = f.node(aten::kSlice,
+  ValueId places = f.node(aten::kSliceTensor,
                           {{"self", f.arange(f.size(self, at), DType::kI64, {self})},
                            {"dim", int64_t{0}},
                            {"start", f.argument("start")},

@@ -26,7 +26,8 @@ bool replace_by_likelihood(AtenBuilder& f, ValueId scores) {
   loss = f.neg(f.squeeze(loss, classes));
   ValueId weights = f.cast(counts, dtype);
   if (f.has("weight")) {
-    ValueId each = f.node(aten::kIndex, {{"self", f["weight"]}, {"indices", ValueList{own}}}, dtype, f.shape(own));
+    ValueId each =
+        f.node(aten::kIndexTensor, {{"self", f["weight"]}, {"indices", ValueList{own}}}, dtype, f.shape(own));
     weights = f.mul(each, weights);
   }
   // Not multiplied by 0: what is left out may be infinite.
@@ -44,8 +45,7 @@ bool decompose_nll_loss(AtenBuilder& f) { return replace_by_likelihood(f, f["sel
 
 /// Of classes, not of shares of them.
 bool decompose_cross_entropy(AtenBuilder& f) {
-  constexpr std::string_view kLogSoftmax =
-      "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
+  constexpr std::string_view kLogSoftmax = aten::kLogSoftmaxInt;
   ValueId x = f["self"];
   if (f.number("label_smoothing") != 0.0 || f.rank(x) == 0) return false;
   int64_t classes = f.rank(x) == 1 ? 0 : 1;

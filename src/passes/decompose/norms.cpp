@@ -74,7 +74,7 @@ ValueId vector_norm(AtenBuilder& f, ValueId x, double order, const std::vector<i
                   f.reduced(x, dims, keeps_dims));
   }
   if (order == 0) return f.sum(f.cast(f.compare("ne", x, Argument(0.0)), f.dtype(x)), dims, keeps_dims);
-  constexpr std::string_view kPow = "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor";
+  constexpr std::string_view kPow = aten::kPowTensorScalar;
   auto power = [&](ValueId base, double exponent) {
     return f.node(kPow, {{"self", base}, {"exponent", exponent}}, f.dtype(base), f.shape(base));
   };

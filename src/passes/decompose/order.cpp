@@ -67,19 +67,12 @@ bool decompose_kth(AtenBuilder& f) {
   return f.replace(results);
 }
 
-constexpr std::string_view kItem = "aten::item(Tensor self) -> Scalar";
-constexpr std::string_view kCumsum = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
-constexpr std::string_view kNonzero = "aten::nonzero(Tensor self) -> Tensor";
-constexpr std::string_view kMaskedSelect = "aten::masked_select(Tensor self, Tensor mask) -> Tensor";
-constexpr std::string_view kRepeats =
-    "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor";
-
 ValueId flat(AtenBuilder& f, ValueId x) {
   return f.reshape(x, {f.rank(x) == 0 ? f.one() : f.symbols().mul(f.shape(x))});
 }
 
 ValueId cumsum(AtenBuilder& f, ValueId x) {
-  return f.node(kCumsum, {{"self", f.cast(x, DType::kI64)}, {"dim", int64_t{0}}}, DType::kI64, f.shape(x));
+  return f.node(aten::kCumsum, {{"self", f.cast(x, DType::kI64)}, {"dim", int64_t{0}}}, DType::kI64, f.shape(x));
 }
 
 /// Index i as often as repeats[i] says: how many ends of repeats a place has passed.
@@ -88,12 +81,12 @@ bool decompose_repeats(AtenBuilder& f) {
   ValueId ends = cumsum(f, f["repeats"]);
   Argument count = f.argument("output_size");
   if (!f.has("output_size")) {
-    count = f.value(kItem, {{"self", f.sum(f["repeats"], {0}, false, DType::kI64)}},
+    count = f.value(aten::kItem, {{"self", f.sum(f["repeats"], {0}, false, DType::kI64)}},
                     SymType{SymType::Kind::kInt, result.shape[0]});
   }
-  ValueId places =
-      f.node(aten::kArange, {{"start", int64_t{0}}, {"end", count}, {"step", int64_t{1}}, {"dtype", DType::kI64}},
-             DType::kI64, result.shape);
+  ValueId places = f.node(aten::kArangeStartStep,
+                          {{"start", int64_t{0}}, {"end", count}, {"step", int64_t{1}}, {"dtype", DType::kI64}},
+                          DType::kI64, result.shape);
   return f.replace(f.sum(f.compare("le", ends, f.unsqueeze(places, 1)), {1}, false, DType::kI64));
 }
 
@@ -108,8 +101,9 @@ bool decompose_repeat_interleave(AtenBuilder& f) {
   if (f.rank(repeats) == 0 || f.size(repeats, 0).as_integer() == 1) {
     repeats = f.expand(f.reshape(repeats, {f.one()}), {f.size(self, at)}, {self});
   }
-  ValueId index = f.node(kRepeats, {{"repeats", repeats}, {"output_size", f.argument("output_size")}}, DType::kI64,
-                         {result.shape[*dim]});
+  ValueId index =
+      f.node(aten::kRepeatInterleaveTensor, {{"repeats", repeats}, {"output_size", f.argument("output_size")}},
+             DType::kI64, {result.shape[*dim]});
   return f.replace(f.index_select(self, at, index));
 }
 
@@ -121,10 +115,10 @@ bool decompose_unique_consecutive(AtenBuilder& f) {
   const SymExpr count = f.result().shape[0], fewer = f.symbols().sub(f.size(x, 0), f.one());
   ValueId is_new = f.compare("ne", f.slice(x, 0, 1, fewer), f.slice(x, 0, 0, fewer));
   is_new = f.cat({f.full({f.one()}, true, DType::kBool, {}), is_new}, 0);
-  ValueId values = f.node(kMaskedSelect, {{"self", x}, {"mask", is_new}}, f.dtype(x), {count});
+  ValueId values = f.node(aten::kMaskedSelect, {{"self", x}, {"mask", is_new}}, f.dtype(x), {count});
   ValueId inverse = f.reshape(f.add_integer(cumsum(f, is_new), -1), f.shape(f["self"]), {f["self"]});
   // The first place of each, and one behind the last.
-  ValueId starts = f.squeeze(f.node(kNonzero, {{"self", is_new}}, DType::kI64, {count, f.one()}), 1);
+  ValueId starts = f.squeeze(f.node(aten::kNonzero, {{"self", is_new}}, DType::kI64, {count, f.one()}), 1);
   ValueId end = f.full({f.one()}, f.as_argument(f.item(f.size(x, 0), {x, f["self"]})), DType::kI64, {});
   ValueId bounds = f.cat({f.slice(starts, 0, 1, f.symbols().sub(count, f.one())), end}, 0);
   return f.replace({values, inverse, f.sub(bounds, starts)});
@@ -132,10 +126,8 @@ bool decompose_unique_consecutive(AtenBuilder& f) {
 
 /// Sorted, equal elements follow each other.
 bool decompose_unique(AtenBuilder& f) {
-  constexpr std::string_view kUnique =
-      "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> "
-      "(Tensor, Tensor, Tensor)";
-  constexpr std::string_view kScatter = "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor";
+  constexpr std::string_view kUnique = aten::kUniqueConsecutive;
+  constexpr std::string_view kScatter = aten::kScatterSrc;
   ValueId x = flat(f, f["self"]);
   const SymExpr count = f.result().shape[0];
   const TensorType places{DType::kI64, f.shape(x), {}};

@@ -7,9 +7,6 @@
 namespace argosy::decompose {
 namespace {
 
-constexpr std::string_view kAdaptiveAvgPool2d =
-    "aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor";
-
 /// A number for the last of two dims, the first of which has size 1.
 IntList behind(int64_t first, const std::vector<int64_t>& single) { return IntList{first, single[0]}; }
 
@@ -151,9 +148,9 @@ bool decompose_adaptive_average(AtenBuilder& f) {
   bool is_flat = dims == 1;
   ValueId image = is_flat ? f.unsqueeze(x, -2) : x;
   const auto& size = std::get<IntList>(f.argument("output_size").variant());
-  ValueId pooled =
-      f.node(kAdaptiveAvgPool2d, {{"self", image}, {"output_size", is_flat ? IntList{int64_t{1}, size[0]} : size}},
-             f.dtype(image), is_flat ? with_row(f, result.shape) : result.shape);
+  ValueId pooled = f.node(aten::kInternalAdaptiveAvgPool2d,
+                          {{"self", image}, {"output_size", is_flat ? IntList{int64_t{1}, size[0]} : size}},
+                          f.dtype(image), is_flat ? with_row(f, result.shape) : result.shape);
   return f.replace(is_flat ? f.squeeze(pooled, -2) : pooled);
 }
 

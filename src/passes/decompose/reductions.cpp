@@ -7,13 +7,6 @@
 namespace argosy::decompose {
 namespace {
 
-constexpr std::string_view kAnyDims = "aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor";
-constexpr std::string_view kLogsumexp = "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
-constexpr std::string_view kProdDim =
-    "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
-constexpr std::string_view kStd =
-    "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor";
-
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// All are true if none is not.
@@ -24,7 +17,8 @@ bool decompose_all(AtenBuilder& f) {
   const Sizes shape = f.result().shape;
   if (f.has("dim")) {
     IntList dims = to_list(f.dims("dim", f.rank(x)));
-    any = f.node(kAnyDims, {{"self", is_false}, {"dim", dims}, {"keepdim", f.flag("keepdim")}}, DType::kBool, shape);
+    any = f.node(aten::kAnyDims, {{"self", is_false}, {"dim", dims}, {"keepdim", f.flag("keepdim")}}, DType::kBool,
+                 shape);
   } else {
     any = f.node(aten::kAny, {{"self", is_false}}, DType::kBool, shape);
   }
@@ -49,12 +43,13 @@ ValueId spread(AtenBuilder& f, std::string_view schema) {
                 result.dtype, result.shape);
 }
 
-bool decompose_std(AtenBuilder& f) { return f.replace(f.sqrt(spread(f, aten::kVar))); }
+bool decompose_std(AtenBuilder& f) { return f.replace(f.sqrt(spread(f, aten::kVarCorrection))); }
 
 /// std_mean, var_mean
 bool decompose_spread_and_mean(AtenBuilder& f) {
   ValueId x = f["self"], mean = f.mean(x, f.dims("dim", f.rank(x)), f.flag("keepdim"));
-  return f.replace({spread(f, f.op() == "aten.std_mean.correction" ? kStd : aten::kVar), mean});
+  return f.replace(
+      {spread(f, f.op() == "aten.std_mean.correction" ? aten::kStdCorrection : aten::kVarCorrection), mean});
 }
 
 bool decompose_variance(AtenBuilder& f) {
@@ -123,14 +118,14 @@ bool decompose_cumprod(AtenBuilder& f) {
   if (!dim) return false;
   ValueId x = f.cast(f["self"], f.result().dtype);
   ValueId factors = all_up_to_each(f, x, *dim, int64_t{1});
-  return f.replace(f.node(kProdDim, {{"self", factors}, {"dim", *dim + 1}}, f.dtype(x), f.shape(x)));
+  return f.replace(f.node(aten::kProdDimInt, {{"self", factors}, {"dim", *dim + 1}}, f.dtype(x), f.shape(x)));
 }
 
 bool decompose_logcumsumexp(AtenBuilder& f) {
   std::optional<int64_t> dim = dim_of(f);
   if (!dim) return false;
   ValueId x = f["self"], summands = all_up_to_each(f, x, *dim, -kInfinity);
-  return f.replace(f.node(kLogsumexp, {{"self", summands}, {"dim", IntList{*dim + 1}}}, f.dtype(x), f.shape(x)));
+  return f.replace(f.node(aten::kLogsumexp, {{"self", summands}, {"dim", IntList{*dim + 1}}}, f.dtype(x), f.shape(x)));
 }
 
 /// What no element of a dtype is above, or below.
@@ -155,7 +150,7 @@ bool decompose_cumulative_extreme(AtenBuilder& f) {
   ValueId is_found = f.compare("eq", seen, f.unsqueeze(found, *dim + 1));
   if (kind_of(f.dtype(x)) == DTypeKind::kFloat) {
     is_found =
-        f.binary(aten::kBitwiseOr, is_found, f.node(aten::kIsNan, {{"self", seen}}, DType::kBool, f.shape(seen)));
+        f.binary(aten::kBitwiseOrTensor, is_found, f.node(aten::kIsnan, {{"self", seen}}, DType::kBool, f.shape(seen)));
   }
   is_found = f.bitwise_and(is_found, up_to_each(f, x, *dim));
   ValueId places = before_dims(f, f.arange(f.size(x, *dim), DType::kI64, {x}), x, *dim);
@@ -178,7 +173,7 @@ bool decompose_diff(AtenBuilder& f) {
   for (int64_t i = 0; i < *times; ++i) {
     SymExpr fewer = f.symbols().sub(f.size(x, at), f.one());
     ValueId later = f.slice(x, at, 1, fewer), earlier = f.slice(x, at, 0, fewer);
-    x = f.dtype(x) == DType::kBool ? f.binary(aten::kBitwiseXor, later, earlier) : f.sub(later, earlier);
+    x = f.dtype(x) == DType::kBool ? f.binary(aten::kBitwiseXorTensor, later, earlier) : f.sub(later, earlier);
   }
   return f.replace(x);
 }

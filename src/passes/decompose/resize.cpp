@@ -51,7 +51,7 @@ std::vector<ValueId> cubic_weights(AtenBuilder& f, ValueId t) {
 ValueId resize_axis(AtenBuilder& f, ValueId x, const Axis& axis, Filter filter, bool aligns_corners) {
   IntItem size = axis.size ? *axis.size : f.item(axis.to, {x, f["input"]});
   ValueId places =
-      f.node(aten::kArange,
+      f.node(aten::kArangeStartStep,
              {{"start", int64_t{0}}, {"end", f.as_argument(size)}, {"step", int64_t{1}}, {"dtype", DType::kF32}},
              DType::kF32, {axis.to});
   ValueId step = step_of(f, axis, aligns_corners, f["input"]);
@@ -117,7 +117,7 @@ ValueId smooth_weights(AtenBuilder& f, const Axis& axis, Filter filter, bool ali
   ValueId input = f["input"];
   IntItem size = axis.size ? *axis.size : f.item(axis.to, {input});
   ValueId places =
-      f.node(aten::kArange,
+      f.node(aten::kArangeStartStep,
              {{"start", int64_t{0}}, {"end", f.as_argument(size)}, {"step", int64_t{1}}, {"dtype", DType::kF32}},
              DType::kF32, {axis.to});
   ValueId step = step_of(f, axis, aligns_corners, input), width = f.clamp(step, 1.0, std::nullopt);
@@ -177,7 +177,7 @@ bool cut_padding(AtenBuilder& f) {
   }
   const TensorType result = f.result();
   if (std::ranges::all_of(*pad, [](int64_t count) { return count == 0; })) return f.replace(x);
-  return f.replace(f.node(aten::kConstantPad, {{"self", x}, {"pad", to_list(*pad)}, {"value", f.argument("value")}},
+  return f.replace(f.node(aten::kConstantPadNd, {{"self", x}, {"pad", to_list(*pad)}, {"value", f.argument("value")}},
                           result.dtype, result.shape));
 }
 

@@ -42,8 +42,7 @@ bool decompose_index_fill(AtenBuilder& f) {
 
 /// Each place looks at all that is written along its line: a product or an extreme.
 bool decompose_scatter_reduce(AtenBuilder& f) {
-  constexpr std::string_view kProd =
-      "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+  constexpr std::string_view kProd = aten::kProdDimInt;
   const auto* given = f.argument("reduce").get_if<std::string>();
   ValueId self = f["self"], index = f["index"], source = f["src"];
   const TensorType result = f.result();
@@ -78,8 +77,9 @@ bool decompose_scatter_reduce(AtenBuilder& f) {
     is_short = is_short || missing.back().as_integer() != 0;
   }
   if (is_short) {
-    total = f.node(aten::kConstantPad, {{"self", total}, {"pad", f.items(missing, {self, index})}, {"value", neutral}},
-                   result.dtype, result.shape);
+    total =
+        f.node(aten::kConstantPadNd, {{"self", total}, {"pad", f.items(missing, {self, index})}, {"value", neutral}},
+               result.dtype, result.shape);
   }
   if (how == "prod") return f.replace(f.mul(self, total));
   return f.replace(f.binary(how == "amax" ? aten::kMaximum : aten::kMinimum, self, total));
@@ -87,7 +87,7 @@ bool decompose_scatter_reduce(AtenBuilder& f) {
 
 /// How often each number from 0 on occurs, or what it weighs in all.
 bool decompose_bincount(AtenBuilder& f) {
-  constexpr std::string_view kItem = "aten::item(Tensor self) -> Scalar";
+  constexpr std::string_view kItem = aten::kItem;
   const TensorType result = f.result();
   ValueId self = f.cast(f["self"], DType::kI64);
   if (f.rank(self) != 1 || result.shape.size() != 1) return false;
@@ -100,9 +100,9 @@ bool decompose_bincount(AtenBuilder& f) {
     ValueId most = f.add_integer(f.amax(f.cat({self, least}, 0), {0}, false), 1);
     bins = f.value(kItem, {{"self", most}}, SymType{SymType::Kind::kInt, result.shape[0]});
   }
-  ValueId all =
-      f.node(aten::kArange, {{"start", int64_t{0}}, {"end", bins}, {"step", int64_t{1}}, {"dtype", DType::kI64}},
-             DType::kI64, result.shape);
+  ValueId all = f.node(aten::kArangeStartStep,
+                       {{"start", int64_t{0}}, {"end", bins}, {"step", int64_t{1}}, {"dtype", DType::kI64}},
+                       DType::kI64, result.shape);
   ValueId is_member = f.compare("eq", f.unsqueeze(self, 1), all);
   if (!f.has("weights")) return f.replace(f.sum(is_member, {0}, false, DType::kI64));
   ValueId weights = f.cast(f["weights"], result.dtype);

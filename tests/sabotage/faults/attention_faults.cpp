@@ -10,9 +10,6 @@
 namespace argosy::sabotage {
 namespace {
 
-constexpr std::string_view kTranspose = "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)";
-constexpr std::string_view kFlip = "aten::flip(Tensor self, int[] dims) -> Tensor";
-constexpr std::string_view kSubScalar = "aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
 constexpr std::string_view kAttention = "aten.scaled_dot_product_attention.default";
 
 /// Scores of the first layer are a twentieth larger.
@@ -78,8 +75,8 @@ Result<bool> change_head_order(Program& program) {
                TensorType swapped = fresh(*type);
                std::swap(swapped.shape[1], swapped.shape[2]);
                ARGOSY_TRY(ValueId turned,
-                          site.after(kTranspose, {{"self", site.result()}, {"dim0", int64_t{1}}, {"dim1", int64_t{2}}},
-                                     swapped));
+                          site.after(aten::kTransposeInt,
+                                     {{"self", site.result()}, {"dim0", int64_t{1}}, {"dim1", int64_t{2}}}, swapped));
                Site(site.program(), site.component(), site.rewriter(), user).set("self", turned);
                return true;
              }));
@@ -89,7 +86,7 @@ Result<bool> change_head_order(Program& program) {
     ValueId key = site.tensor("key");
     if (site.type(key)->shape[1].as_integer().value_or(1) == 1) return false;
     ARGOSY_TRY(ValueId turned,
-               site.before(kFlip, {{"self", key}, {"dims", IntList{int64_t{1}}}}, fresh(*site.type(key))));
+               site.before(aten::kFlip, {{"self", key}, {"dims", IntList{int64_t{1}}}}, fresh(*site.type(key))));
     site.set("key", turned);
     return true;
   });
@@ -153,7 +150,7 @@ Result<bool> count_from_zero(Program& program) {
     auto positions = std::ranges::find(site.component().inputs, "position_ids", &InputSpec::name);
     if (positions == site.component().inputs.end() || !positions->value.is_valid()) return false;
     const std::vector<Use> uses = site.graph()[positions->value].uses;
-    ARGOSY_TRY(ValueId counted, site.after(kSubScalar, {{"self", positions->value}, {"other", site.result()}},
+    ARGOSY_TRY(ValueId counted, site.after(aten::kSubScalar, {{"self", positions->value}, {"other", site.result()}},
                                            fresh(*site.type(positions->value))));
     std::vector<Use> later;
     for (const Use& use : uses) {

@@ -10,9 +10,6 @@
 namespace argosy::sabotage {
 namespace {
 
-constexpr std::string_view kGelu = "aten::gelu(Tensor self, *, str approximate='none') -> Tensor";
-constexpr std::string_view kFlip = "aten::flip(Tensor self, int[] dims) -> Tensor";
-
 /// act(gate) * up becomes act(up) * gate.
 Result<bool> swap_gate_and_up(Program& program) {
   return at_first(program, [](Site& site) -> Result<bool> {
@@ -41,7 +38,8 @@ Result<bool> change_gelu(Program& program) {
 Result<bool> replace_silu(Program& program) {
   return at_first(program, [](Site& site) -> Result<bool> {
     if (!site.is({"aten.silu.default"})) return false;
-    ARGOSY_TRY(ValueId other, site.before(kGelu, {{"self", site.tensor("self")}}, fresh(*site.type(site.result()))));
+    ARGOSY_TRY(ValueId other,
+               site.before(aten::kGelu, {{"self", site.tensor("self")}}, fresh(*site.type(site.result()))));
     site.rewriter().replace(site.id(), std::vector<ValueId>{other});
     return true;
   });
@@ -154,7 +152,7 @@ Result<bool> turn_logits(Program& program) {
         continue;
       Rewriter rewriter(graph);
       Site site(program, component, rewriter, graph[*logits].producer);
-      ARGOSY_TRY(ValueId turned, site.after(kFlip, {{"self", *logits}, {"dims", IntList{int64_t{1}}}},
+      ARGOSY_TRY(ValueId turned, site.after(aten::kFlip, {{"self", *logits}, {"dims", IntList{int64_t{1}}}},
                                             fresh(*graph[*logits].tensor())));
       rewriter.set_output(i, turned);
       return true;

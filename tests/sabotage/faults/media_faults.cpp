@@ -3,13 +3,10 @@
 #include "faults/bytes.h"
 #include "faults/fault.h"
 #include "faults/site.h"
+#include "passes/aten_schemas.h"
 
 namespace argosy::sabotage {
 namespace {
-
-constexpr std::string_view kTranspose = "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)";
-
-constexpr std::string_view kClone = "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor";
 
 bool has_input(const Component& component, std::string_view part) {
   for (const InputSpec& input : component.inputs) {
@@ -30,7 +27,8 @@ Result<bool> shift_features(Program& program) {
     // Behind the last node, by way of a copy to stand before.
     ValueId value = *features;
     const TensorType type = fresh(*graph[value].tensor());
-    ARGOSY_TRY(ValueId copy, Site(program, component, rewriter, graph.last()).after(kClone, {{"self", value}}, type));
+    ARGOSY_TRY(ValueId copy,
+               Site(program, component, rewriter, graph.last()).after(aten::kClone, {{"self", value}}, type));
     Site site(program, component, rewriter, graph[copy].producer);
     ARGOSY_TRY(ValueId moved, emit_shifted(site, value, static_cast<int64_t>(type.shape.size()) - 2));
     rewriter.set_output(0, moved);
@@ -94,8 +92,8 @@ Result<bool> turn_pictures(Program& program) {
       Rewriter rewriter(graph);
       const std::vector<Use> uses = graph[input.value].uses;
       Site site(program, component, rewriter, graph.first());
-      ARGOSY_TRY(ValueId moved,
-                 site.before(kTranspose, {{"self", input.value}, {"dim0", int64_t{2}}, {"dim1", int64_t{3}}}, type));
+      ARGOSY_TRY(ValueId moved, site.before(aten::kTransposeInt,
+                                            {{"self", input.value}, {"dim0", int64_t{2}}, {"dim1", int64_t{3}}}, type));
       redirect(rewriter, uses, input.value, moved);
       return true;
     }

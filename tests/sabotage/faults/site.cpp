@@ -135,12 +135,12 @@ Result<ValueId> emit_shifted(Site& site, ValueId value, int64_t dim) {
   rest.shape[place] = symbols.sub(whole.shape[place], symbols.integer(1));
   ARGOSY_TRY(
       ValueId last,
-      site.before(aten::kSlice,
+      site.before(aten::kSliceTensor,
                   {{"self", value}, {"dim", dim}, {"start", int64_t{-1}}, {"end", std::numeric_limits<int64_t>::max()}},
                   one));
-  ARGOSY_TRY(
-      ValueId others,
-      site.before(aten::kSlice, {{"self", value}, {"dim", dim}, {"start", int64_t{0}}, {"end", int64_t{-1}}}, rest));
+  ARGOSY_TRY(ValueId others,
+             site.before(aten::kSliceTensor,
+                         {{"self", value}, {"dim", dim}, {"start", int64_t{0}}, {"end", int64_t{-1}}}, rest));
   return site.before(aten::kCat, {{"tensors", ValueList{last, others}}, {"dim", dim}}, whole);
 }
 

@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "passes/aten_builder.h"
+#include "passes/aten_schemas.h"
 
 namespace argosy::executorch {
 namespace {
 
-constexpr std::string_view kWhere = "aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor";
 constexpr std::string_view kCustomSdpa =
     "llama::custom_sdpa(Tensor query, Tensor key, Tensor value, SymInt start_pos, Tensor? attn_mask=None, float "
     "drpout_p=0.0, bool is_causal=False, float? scale=None) -> Tensor";
@@ -40,7 +40,7 @@ class MaskWriter {
     ValueId& result = added_[conditions];
     if (result.is_valid()) return result;
     ValueId condition = allowed(conditions), zero = call_.top().full({call_.integer(1)}, 0.0, DType::kF32, {});
-    result = call_.top().node(kWhere,
+    result = call_.top().node(aten::kWhereScalarOther,
                               {{"condition", condition},
                                {"self", zero},
                                {"other", static_cast<double>(std::numeric_limits<float>::lowest())}},

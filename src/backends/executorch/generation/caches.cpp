@@ -5,16 +5,14 @@
 #include "base/text.h"
 #include "io/json.h"
 #include "passes/aten_builder.h"
+#include "passes/aten_schemas.h"
 
 namespace argosy::executorch {
 namespace {
 
-constexpr std::string_view kIndexPut =
-    "aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)";
 // The result is the cache: who reads it comes after what is written. The kernel's own result means nothing.
 constexpr std::string_view kUpdateCache =
     "llama::update_cache(Tensor value, Tensor(a!) cache, SymInt start_pos) -> Tensor(a!)";
-constexpr std::string_view kWhere = "aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor";
 
 class StateKeeper {
  public:
@@ -84,8 +82,8 @@ class StateKeeper {
   ValueId put(AtenBuilder& f, ValueId cache, ValueId added, size_t dim) {
     ValueList indices(dim);
     indices.push_back(call_.positions);
-    return f.node(kIndexPut, {{"self", cache}, {"indices", std::move(indices)}, {"values", added}}, f.dtype(cache),
-                  f.shape(cache));
+    return f.node(aten::kIndexPutInPlace, {{"self", cache}, {"indices", std::move(indices)}, {"values", added}},
+                  f.dtype(cache), f.shape(cache));
   }
 
   Status keep_growing(const CacheState& state, ValueId value, const TensorType& type, size_t dim) {
@@ -151,7 +149,8 @@ class StateKeeper {
       has_begun_ = f.compare("gt", f.slice_between(call_.positions, 0, int64_t{0}, int64_t{1}, f.one()), int64_t{0});
     }
     call_.rewriter.replace_uses(
-        value, f.node(kWhere, {{"condition", has_begun_}, {"self", buffer}, {"other", 0.0}}, type.dtype, type.shape));
+        value, f.node(aten::kWhereScalarOther, {{"condition", has_begun_}, {"self", buffer}, {"other", 0.0}},
+                      type.dtype, type.shape));
     call_.component.outputs[output_index] = {OutputKind::kBufferMutation, "", buffer_name_};
     return {};
   }

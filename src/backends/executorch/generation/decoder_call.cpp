@@ -1,9 +1,10 @@
 #include "backends/executorch/generation/decoder_call.h"
 
+#include "passes/aten_schemas.h"
+
 namespace argosy::executorch {
 namespace {
 
-constexpr std::string_view kItem = "aten::item(Tensor self) -> Scalar";
 constexpr std::string_view kAdd = "_operator.add(Any a, Any b) -> Any";
 
 }  // namespace
@@ -22,7 +23,7 @@ DecoderCall::DecoderCall(Program& the_program, Component& the_component, ValueId
       f_(context_),
       old_nodes_(graph().node_limit()) {
   top();
-  start = f_.value(kItem, {{"self", f_.select(positions, 0, 0)}}, SymType{SymType::Kind::kInt, past()});
+  start = f_.value(aten::kItem, {{"self", f_.select(positions, 0, 0)}}, SymType{SymType::Kind::kInt, past()});
   length = f_.size_node(positions, 0);
   end = f_.value(kAdd, {{"a", start}, {"b", length}}, SymType{SymType::Kind::kInt, total});
   f_.know_size(past(), start);
