@@ -136,7 +136,7 @@ Ref Translator::number(ValueId value) {
   NodeId producer = (*graph_)[value].producer;
   if (!producer.is_valid()) throw Declined(ErrorCode::kInternal, "", "");
   const Translation& row = translation_of(producer);
-  row.emit(Emitter(*this, producer), row);
+  row.emit(NodeTranslator(*this, producer), row);
   return values_[value.index];
 }
 
@@ -156,7 +156,7 @@ void Translator::translate_node(NodeId node) {
   builder_.set_origin(source.location.is_valid() ? program_.locations[source.location].module_path : std::string());
   try {
     const Translation& row = translation_of(node);
-    row.emit(Emitter(*this, node), row);
+    row.emit(NodeTranslator(*this, node), row);
   } catch (Declined& declined) {
     if (declined.error.message.empty()) return;
     diagnostics_.errors.push_back(

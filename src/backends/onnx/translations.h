@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/onnx/emitter.h"
+#include "backends/onnx/node_translator.h"
 #include "ir/op_table.h"
 
 namespace argosy::onnx {
@@ -13,7 +13,7 @@ namespace argosy::onnx {
 /// How one op becomes ONNX. Compiled-in rows stand in constant arrays, one file per family in ops/.
 struct Translation {
   std::string_view op;  // "aten.gelu.default"
-  void (*emit)(const Emitter&, const Translation&);
+  void (*emit)(const NodeTranslator&, const Translation&);
   std::string_view onnx_op = {};  // for emitters that serve several ops
   /// Of an op that passes/decompose/ could write in others: the ONNX op that it is ("Softplus"), or what the row saves.
   std::string_view why = {};

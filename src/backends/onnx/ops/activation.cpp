@@ -6,17 +6,17 @@ namespace argosy::onnx {
 namespace {
 
 /// The operand of a function of one number, in the type that the result is computed in.
-Ref self(const Emitter& e) {
+Ref self(const NodeTranslator& e) {
   DType dtype = e.result().dtype;
   Ref value = e.tensor("self");
   return dtype == DType::kBool ? value : e.cast(value, dtype);
 }
 
 // exp(Tensor self) -> Tensor and all others that ONNX has by themselves
-void emit_function(const Emitter& e, const Translation& row) { e.yield(e.node(row.onnx_op, {self(e)})); }
+void emit_function(const NodeTranslator& e, const Translation& row) { e.yield(e.node(row.onnx_op, {self(e)})); }
 
 // sign(Tensor self) -> Tensor; of NaN it is 0
-void emit_sign(const Emitter& e, const Translation&) {
+void emit_sign(const NodeTranslator& e, const Translation&) {
   Ref x = self(e);
   Ref sign = e.node("Sign", {x});
   bool is_float = kind_of(e.result().dtype) == DTypeKind::kFloat;
@@ -24,7 +24,7 @@ void emit_sign(const Emitter& e, const Translation&) {
 }
 
 // gelu(Tensor self, *, str approximate='none') -> Tensor
-void emit_gelu(const Emitter& e, const Translation&) {
+void emit_gelu(const NodeTranslator& e, const Translation&) {
   Ref x = self(e);
   std::string approximate = e.text("approximate");
   if (e.opset() >= 20) return e.yield(e.node("Gelu", {x}, {{"approximate", approximate}}));
@@ -39,7 +39,7 @@ void emit_gelu(const Emitter& e, const Translation&) {
 }
 
 // softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor: linear above the threshold
-void emit_softplus(const Emitter& e, const Translation&) {
+void emit_softplus(const NodeTranslator& e, const Translation&) {
   Ref x = self(e);
   double beta = e.real("beta"), threshold = e.real("threshold");
   Ref scaled = beta == 1.0 ? x : e.mul(x, e.like(x, beta));
@@ -51,13 +51,13 @@ void emit_softplus(const Emitter& e, const Translation&) {
 }
 
 // leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor
-void emit_leaky_relu(const Emitter& e, const Translation&) {
+void emit_leaky_relu(const NodeTranslator& e, const Translation&) {
   e.yield(e.node("LeakyRelu", {self(e)}, {{"alpha", static_cast<float>(e.real("negative_slope"))}}));
 }
 
 // elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor: what is not positive is
 // scale * alpha * (exp(input_scale * x) - 1)
-void emit_elu(const Emitter& e, const Translation&) {
+void emit_elu(const NodeTranslator& e, const Translation&) {
   double alpha = e.real("alpha"), scale = e.real("scale"), input_scale = e.real("input_scale");
   if (input_scale <= 0) e.decline("an input_scale that is not positive");
   auto times = [&](Ref x, double factor) { return factor == 1.0 ? x : e.mul(x, e.like(x, factor)); };
@@ -66,7 +66,7 @@ void emit_elu(const Emitter& e, const Translation&) {
 }
 
 // hardsigmoid(Tensor self) -> Tensor = clamp(x / 6 + 0.5, 0, 1)
-void emit_hard_sigmoid(const Emitter& e, const Translation&) {
+void emit_hard_sigmoid(const NodeTranslator& e, const Translation&) {
   e.yield(e.node("HardSigmoid", {self(e)}, {{"alpha", 1.0F / 6}, {"beta", 0.5F}}));
 }
 

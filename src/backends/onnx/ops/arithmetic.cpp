@@ -6,14 +6,14 @@ namespace {
 bool is_float(DType dtype) { return kind_of(dtype) == DTypeKind::kFloat; }
 
 /// Both operands of a binary op in the type of its result.
-std::pair<Ref, Ref> operands(const Emitter& e) {
+std::pair<Ref, Ref> operands(const NodeTranslator& e) {
   DType dtype = e.result().dtype;
   return {e.operand("self", dtype), e.operand("other", dtype)};
 }
 
 // add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor; sub alike
 // rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor
-void emit_sum(const Emitter& e, const Translation& row) {
+void emit_sum(const NodeTranslator& e, const Translation& row) {
   DType dtype = e.result().dtype;
   auto [self, other] = operands(e);
   if (dtype == DType::kBool) return e.yield(e.node("Or", {self, other}));
@@ -24,19 +24,19 @@ void emit_sum(const Emitter& e, const Translation& row) {
 }
 
 // mul.Tensor(Tensor self, Tensor other) -> Tensor
-void emit_mul(const Emitter& e, const Translation&) {
+void emit_mul(const NodeTranslator& e, const Translation&) {
   auto [self, other] = operands(e);
   e.yield(e.node(e.result().dtype == DType::kBool ? "And" : "Mul", {self, other}));
 }
 
 // maximum(Tensor self, Tensor other) -> Tensor and others of two tensors of one type
-void emit_binary(const Emitter& e, const Translation& row) {
+void emit_binary(const NodeTranslator& e, const Translation& row) {
   auto [self, other] = operands(e);
   e.yield(e.node(row.onnx_op, {self, other}));
 }
 
 /// a // b rounded down, or towards zero. ONNX divides integers towards zero.
-Ref rounded_quotient(const Emitter& e, Ref a, Ref b, DType dtype, bool is_floor) {
+Ref rounded_quotient(const NodeTranslator& e, Ref a, Ref b, DType dtype, bool is_floor) {
   if (is_float(dtype)) {
     Ref quotient = e.div(a, b);
     if (is_floor) return e.node("Floor", {quotient});
@@ -49,14 +49,14 @@ Ref rounded_quotient(const Emitter& e, Ref a, Ref b, DType dtype, bool is_floor)
 
 // div.Tensor(Tensor self, Tensor other) -> Tensor
 // div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor
-void emit_div(const Emitter& e, const Translation&) {
+void emit_div(const NodeTranslator& e, const Translation&) {
   auto [self, other] = operands(e);
   if (!e.has("rounding_mode")) return e.yield(e.div(self, other));
   e.yield(rounded_quotient(e, self, other, e.result().dtype, e.text("rounding_mode") == "floor"));
 }
 
 // remainder.Tensor(Tensor self, Tensor other) -> Tensor: the sign of the divisor
-void emit_remainder(const Emitter& e, const Translation&) {
+void emit_remainder(const NodeTranslator& e, const Translation&) {
   auto [self, other] = operands(e);
   if (!is_float(e.result().dtype)) return e.yield(e.node("Mod", {self, other}));
   Ref rest = e.node("Mod", {self, other}, {{"fmod", int64_t{1}}});
@@ -66,7 +66,7 @@ void emit_remainder(const Emitter& e, const Translation&) {
 }
 
 // fmod.Tensor(Tensor self, Tensor other) -> Tensor: the sign of the dividend
-void emit_fmod(const Emitter& e, const Translation&) {
+void emit_fmod(const NodeTranslator& e, const Translation&) {
   auto [self, other] = operands(e);
   e.yield(e.node("Mod", {self, other}, {{"fmod", int64_t{1}}}));
 }
@@ -74,13 +74,13 @@ void emit_fmod(const Emitter& e, const Translation&) {
 // pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor
 // pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor
 // pow.Scalar(Scalar self, Tensor exponent) -> Tensor
-void emit_pow(const Emitter& e, const Translation&) {
+void emit_pow(const NodeTranslator& e, const Translation&) {
   DType dtype = e.result().dtype;
   e.yield(e.node("Pow", {e.operand("self", dtype), e.operand("exponent", dtype)}));
 }
 
 /// The type in which two operands of a comparison are compared.
-DType compared_type(const Emitter& e) {
+DType compared_type(const NodeTranslator& e) {
   DType own = e.type("self").dtype;
   const Argument& other = e.argument("other");
   if (other.is<double>() && !is_float(own)) return DType::kF32;
@@ -89,43 +89,43 @@ DType compared_type(const Emitter& e) {
 }
 
 // eq.Tensor(Tensor self, Tensor other) -> Tensor and all other comparisons
-void emit_comparison(const Emitter& e, const Translation& row) {
+void emit_comparison(const NodeTranslator& e, const Translation& row) {
   DType dtype = compared_type(e);
   e.yield(e.node(row.onnx_op, {e.cast(e.tensor("self"), dtype), e.operand("other", dtype)}));
 }
 
-void emit_not_equal(const Emitter& e, const Translation&) {
+void emit_not_equal(const NodeTranslator& e, const Translation&) {
   DType dtype = compared_type(e);
   Ref equal = e.node("Equal", {e.cast(e.tensor("self"), dtype), e.operand("other", dtype)});
   e.yield(e.node("Not", {equal}));
 }
 
 // bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor; "And" and "BitwiseAnd" are two ops
-void emit_bitwise(const Emitter& e, const Translation& row) {
+void emit_bitwise(const NodeTranslator& e, const Translation& row) {
   auto [self, other] = operands(e);
   std::string name(row.onnx_op);
   e.yield(e.node(e.result().dtype == DType::kBool ? name : "Bitwise" + name, {self, other}));
 }
 
 // bitwise_not(Tensor self) -> Tensor
-void emit_bitwise_not(const Emitter& e, const Translation&) {
+void emit_bitwise_not(const NodeTranslator& e, const Translation&) {
   e.yield(e.node(e.result().dtype == DType::kBool ? "Not" : "BitwiseNot", {e.tensor("self")}));
 }
 
 // where.self(Tensor condition, Tensor self, Tensor other) -> Tensor
-void emit_where(const Emitter& e, const Translation&) {
+void emit_where(const NodeTranslator& e, const Translation&) {
   e.yield(e.node("Where", {e.tensor("condition"), e.tensor("self"), e.tensor("other")}));
 }
 
 // masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor
-void emit_masked_fill(const Emitter& e, const Translation&) {
+void emit_masked_fill(const NodeTranslator& e, const Translation&) {
   DType dtype = e.result().dtype;
   Ref filled = e.node("Where", {e.tensor("mask"), e.operand("value", dtype), e.tensor("self")});
   e.yield(filled);
 }
 
 // clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor; with tensors as bounds alike
-void emit_clamp(const Emitter& e, const Translation&) {
+void emit_clamp(const NodeTranslator& e, const Translation&) {
   DType dtype = e.result().dtype;
   Ref value = e.cast(e.tensor("self"), dtype);
   if (e.has("min")) value = e.node("Max", {value, e.operand("min", dtype)});

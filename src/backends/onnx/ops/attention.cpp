@@ -7,7 +7,7 @@ namespace argosy::onnx {
 namespace {
 
 /// Each head of keys or values once for every query head that shares it.
-Ref repeated_heads(const Emitter& e, Ref value, Shape shape, SymExpr heads) {
+Ref repeated_heads(const NodeTranslator& e, Ref value, Shape shape, SymExpr heads) {
   auto own = shape[shape.size() - 3].as_integer(), wanted = heads.as_integer();
   if (own == wanted) return value;
   if (!own || !wanted || *own == 0 || *wanted % *own != 0) e.decline("heads of keys do not divide those of queries");
@@ -22,7 +22,7 @@ Ref repeated_heads(const Emitter& e, Ref value, Shape shape, SymExpr heads) {
 
 // scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.,
 //                              bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor
-void emit_sdpa(const Emitter& e, const Translation&) {
+void emit_sdpa(const NodeTranslator& e, const Translation&) {
   Ref query = e.tensor("query"), key = e.tensor("key"), value = e.tensor("value");
   Shape query_shape = e.shape("query"), key_shape = e.shape("key");
   DType dtype = e.type("query").dtype;

@@ -4,16 +4,16 @@
 namespace argosy::onnx {
 namespace {
 
-GraphId graph_argument(const Emitter& e, std::string_view name) { return *e.argument(name).get_if<GraphId>(); }
+GraphId graph_argument(const NodeTranslator& e, std::string_view name) { return *e.argument(name).get_if<GraphId>(); }
 
 /// A tensor, or a size as it is inside ([1]).
-Ref operand(const Emitter& e, ValueId value) {
+Ref operand(const NodeTranslator& e, ValueId value) {
   bool is_number = e.translator().graph()[value].number() != nullptr;
   return is_number ? e.translator().number(value) : e.tensor(value);
 }
 
 /// Operands of a higher-order op: tensors, and sizes as they are inside ([1]).
-void add_operands(const Emitter& e, const Argument& list, Refs& operands) {
+void add_operands(const NodeTranslator& e, const Argument& list, Refs& operands) {
   if (const ValueList* values = list.get_if<ValueList>()) {
     for (ValueId value : *values) {
       operands.push_back(operand(e, value));
@@ -30,7 +30,7 @@ void add_operands(const Emitter& e, const Argument& list, Refs& operands) {
 }
 
 /// The operands of a sub-graph that ends where the op says, results cast to the types of the op's own.
-Refs typed(const Emitter& e, Refs values) {
+Refs typed(const NodeTranslator& e, Refs values) {
   for (size_t i = 0; i < values.size() && i < e.result_count(); ++i) {
     if (values[i].is_valid()) values[i] = e.cast(values[i], e.result(i).dtype);
   }
@@ -38,13 +38,13 @@ Refs typed(const Emitter& e, Refs values) {
 }
 
 /// What a graph gives has to be made in it: ONNX wants no value of an outer graph as the output of a sub-graph.
-Refs own(const Emitter& e, Refs values) {
+Refs own(const NodeTranslator& e, Refs values) {
   for (Ref& value : values) value = e.node("Identity", {value});
   return values;
 }
 
 // cond(pred, true_graph, false_graph, operands)
-void emit_cond(const Emitter& e, const Translation&) {
+void emit_cond(const NodeTranslator& e, const Translation&) {
   Builder& b = e.builder();
   const Argument& pred = e.argument("pred");
   Ref condition;
@@ -78,7 +78,7 @@ void emit_cond(const Emitter& e, const Translation&) {
 }
 
 // while_loop(cond_graph, body_graph, carried, additional)
-void emit_while_loop(const Emitter& e, const Translation&) {
+void emit_while_loop(const NodeTranslator& e, const Translation&) {
   Builder& b = e.builder();
   Refs carried, additional;
   add_operands(e, e.argument("carried"), carried);
@@ -120,7 +120,7 @@ void emit_while_loop(const Emitter& e, const Translation&) {
 }
 
 // scan(combine, init, xs, additional): states first, then what each step of the first dim gives, stacked
-void emit_scan(const Emitter& e, const Translation&) {
+void emit_scan(const NodeTranslator& e, const Translation&) {
   Builder& b = e.builder();
   Refs states, sequences, additional;
   add_operands(e, e.argument("init"), states);

@@ -22,7 +22,7 @@ Ints both_sides(const Ints& padding) {
 //                        SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> Tensor
 // convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation,
 //             bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor
-void emit_convolution(const Emitter& e, const Translation& row) {
+void emit_convolution(const NodeTranslator& e, const Translation& row) {
   size_t spatial = static_cast<size_t>(e.rank("weight")) - 2;
   bool is_batched = e.rank("input") == e.rank("weight");
   bool is_transposed = row.onnx_op == "ConvTranspose" || (row.onnx_op.empty() && e.flag("transposed"));
@@ -41,15 +41,15 @@ void emit_convolution(const Emitter& e, const Translation& row) {
 }
 
 /// Pooling wants a batch in front.
-Ref batched(const Emitter& e, int64_t spatial) {
+Ref batched(const NodeTranslator& e, int64_t spatial) {
   return e.rank("self") == spatial + 1 ? e.unsqueeze(e.tensor("self"), {0}) : e.tensor("self");
 }
 
-Ref unbatched(const Emitter& e, Ref value, int64_t spatial) {
+Ref unbatched(const NodeTranslator& e, Ref value, int64_t spatial) {
   return e.rank("self") == spatial + 1 ? e.squeeze(value, {0}) : value;
 }
 
-Attributes window(const Emitter& e, size_t spatial) {
+Attributes window(const NodeTranslator& e, size_t spatial) {
   Ints kernel = spread(e.integers("kernel_size"), spatial);
   Ints stride = e.integers("stride");
   return {
@@ -62,7 +62,7 @@ Attributes window(const Emitter& e, size_t spatial) {
 
 // max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1,
 //            bool ceil_mode=False) -> Tensor; with indices they are left out unless asked for
-void emit_max_pool(const Emitter& e, const Translation& row) {
+void emit_max_pool(const NodeTranslator& e, const Translation& row) {
   int64_t spatial = row.onnx_op[0] - '0';
   Attributes attributes = window(e, static_cast<size_t>(spatial));
   attributes.push_back({"dilations", spread(e.integers("dilation"), static_cast<size_t>(spatial))});
@@ -78,7 +78,7 @@ void emit_max_pool(const Emitter& e, const Translation& row) {
 
 // avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False,
 //            bool count_include_pad=True, int? divisor_override=None) -> Tensor
-void emit_avg_pool(const Emitter& e, const Translation& row) {
+void emit_avg_pool(const NodeTranslator& e, const Translation& row) {
   int64_t spatial = row.onnx_op[0] - '0';
   if (e.has("divisor_override")) e.decline("divisor_override of a pooling");
   Attributes attributes = window(e, static_cast<size_t>(spatial));
@@ -88,7 +88,7 @@ void emit_avg_pool(const Emitter& e, const Translation& row) {
 
 // upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor
 // upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor
-void emit_resize(const Emitter& e, const Translation& row) {
+void emit_resize(const NodeTranslator& e, const Translation& row) {
   bool is_vec = row.op.ends_with(".vec");
   std::string_view input = is_vec ? "input" : "self";
   Attributes attributes;
@@ -126,7 +126,7 @@ void emit_resize(const Emitter& e, const Translation& row) {
 }
 
 // grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
-void emit_grid_sampler(const Emitter& e, const Translation&) {
+void emit_grid_sampler(const NodeTranslator& e, const Translation&) {
   constexpr std::string_view kOld[] = {"bilinear", "nearest", "bicubic"}, kNew[] = {"linear", "nearest", "cubic"},
                              kPadding[] = {"zeros", "border", "reflection"};
   auto mode = static_cast<size_t>(e.integer("interpolation_mode"));

@@ -4,7 +4,7 @@ namespace argosy::onnx {
 namespace {
 
 // full(SymInt[] size, Scalar fill_value, …) -> Tensor
-void emit_full(const Emitter& e, const Translation&) {
+void emit_full(const NodeTranslator& e, const Translation&) {
   DType dtype = e.result().dtype;
   Ref value = e.scalar("fill_value", dtype);
   Shape shape = e.result().shape;
@@ -14,7 +14,7 @@ void emit_full(const Emitter& e, const Translation&) {
 }
 
 // arange.start_step(Scalar start, Scalar end, Scalar step=1, …) -> Tensor
-void emit_arange(const Emitter& e, const Translation&) {
+void emit_arange(const NodeTranslator& e, const Translation&) {
   DType dtype = e.result().dtype;
   // Computed in the type of the bounds, so that rounding happens where torch rounds.
   e.yield(e.node("Range", {e.scalar("start", dtype), e.scalar("end", dtype), e.scalar("step", dtype)}));
@@ -22,7 +22,7 @@ void emit_arange(const Emitter& e, const Translation&) {
 
 /// Random numbers of the result's shape: their distribution is torch's, the numbers are not. ONNX Runtime has these ops
 /// as opset 21 has them.
-Ref random(const Emitter& e, std::string_view op, Attributes attributes) {
+Ref random(const NodeTranslator& e, std::string_view op, Attributes attributes) {
   DType dtype = e.result().dtype, computed = kind_of(dtype) == DTypeKind::kFloat ? dtype : DType::kF32;
   e.builder().limit_opset(21);
   Ref shape = e.builder().fill(e.sizes(e.result().shape), e.builder().scalar(0.0, computed));
@@ -30,7 +30,7 @@ Ref random(const Emitter& e, std::string_view op, Attributes attributes) {
 }
 
 // rand(SymInt[] size, …) -> Tensor; randn alike
-void emit_random(const Emitter& e, const Translation& row) { e.yield(random(e, row.onnx_op, {})); }
+void emit_random(const NodeTranslator& e, const Translation& row) { e.yield(random(e, row.onnx_op, {})); }
 
 constexpr Translation kCreation[] = {
     {"aten.full.default", emit_full},

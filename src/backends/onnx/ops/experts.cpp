@@ -7,7 +7,7 @@ namespace {
 // _grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor
 // Rows are sorted by expert, expert i's end at offs[i]. A loop over the experts that have rows, so that neither time
 // nor memory is spent on the others; its pieces are collected in a sequence, which no step copies.
-void emit_grouped_mm(const Emitter& e, const Translation& row) {
+void emit_grouped_mm(const NodeTranslator& e, const Translation& row) {
   bool is_plain = row.op == "aten._grouped_mm.default";
   std::string_view rows_name = is_plain ? "self" : "input", weight_name = is_plain ? "mat2" : "weight";
   if (is_plain && (!e.has("offs") || e.has("bias"))) e.decline("a grouped product without offsets or with a bias");

@@ -9,7 +9,7 @@ namespace {
 using Exprs = std::vector<SymExpr>;
 
 /// The shape that several broadcast to.
-Exprs broadcast(const Emitter& e, const std::vector<Exprs>& shapes) {
+Exprs broadcast(const NodeTranslator& e, const std::vector<Exprs>& shapes) {
   size_t rank = 0;
   for (const Exprs& shape : shapes) rank = std::max(rank, shape.size());
   Exprs result(rank, e.number(1));
@@ -31,7 +31,7 @@ struct Indices {
 };
 
 /// Where a mask is true: one i64 vector for each of its dims.
-void add_mask(const Emitter& e, Ref mask, Shape shape, int64_t first, Indices& indices) {
+void add_mask(const NodeTranslator& e, Ref mask, Shape shape, int64_t first, Indices& indices) {
   Ref places = e.node("NonZero", {mask});
   // As many as the mask has true elements: the size of the op's own result, where the trace named it.
   Ref count = e.node("Shape", {places}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
@@ -46,7 +46,7 @@ void add_mask(const Emitter& e, Ref mask, Shape shape, int64_t first, Indices& i
   }
 }
 
-Indices indices_of(const Emitter& e) {
+Indices indices_of(const NodeTranslator& e) {
   Indices indices;
   int64_t dim = 0;
   for (ValueId id : e.tensor_ids("indices")) {
@@ -83,7 +83,7 @@ Ints inverse(const Ints& order) {
 }
 
 /// All index tensors as one, [broadcast..., number of them], as GatherND and ScatterND take it.
-Ref joined(const Emitter& e, const Indices& indices, const Exprs& shape) {
+Ref joined(const NodeTranslator& e, const Indices& indices, const Exprs& shape) {
   Refs parts;
   for (size_t i = 0; i < indices.values.size(); ++i) {
     Ref wide = e.expand(indices.values[i], indices.shapes[i], shape);
@@ -103,7 +103,7 @@ Ints result_order(const Indices& indices, int64_t broadcast_rank, int64_t other_
 }
 
 // index.Tensor(Tensor self, Tensor?[] indices) -> Tensor
-void emit_index(const Emitter& e, const Translation&) {
+void emit_index(const NodeTranslator& e, const Translation&) {
   Indices indices = indices_of(e);
   if (indices.dims.empty()) return e.yield(e.tensor("self"));
   if (indices.dims.size() == 1) {
@@ -123,7 +123,7 @@ bool is_single(Shape shape) {
 }
 
 // index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor
-void emit_index_put(const Emitter& e, const Translation&) {
+void emit_index_put(const NodeTranslator& e, const Translation&) {
   int64_t rank = e.rank("self");
   bool accumulates = e.flag("accumulate");
   std::vector<ValueId> given = e.tensor_ids("indices");
@@ -157,7 +157,7 @@ void emit_index_put(const Emitter& e, const Translation&) {
 }
 
 // index_select(Tensor self, int dim, Tensor index) -> Tensor
-void emit_index_select(const Emitter& e, const Translation&) {
+void emit_index_select(const NodeTranslator& e, const Translation&) {
   if (e.rank("self") == 0) return e.yield(e.tensor("self"));
   Ref index = e.tensor("index");
   if (e.rank("index") == 0) index = e.unsqueeze(index, {0});
@@ -165,14 +165,14 @@ void emit_index_select(const Emitter& e, const Translation&) {
 }
 
 // gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor
-void emit_gather(const Emitter& e, const Translation&) {
+void emit_gather(const NodeTranslator& e, const Translation&) {
   if (e.rank("self") == 0) return e.yield(e.expand(e.tensor("self"), {}, e.result().shape));
   e.yield(e.node("GatherElements", {e.tensor("self"), e.cast(e.tensor("index"), DType::kI64)},
                  {{"axis", e.dim("dim", e.rank("self"))}}));
 }
 
 /// The part of `source` that an index of that shape reads.
-Ref cut_to(const Emitter& e, Ref source, Shape from, Shape to) {
+Ref cut_to(const NodeTranslator& e, Ref source, Shape from, Shape to) {
   for (size_t i = 0; i < from.size(); ++i) {
     if (from[i] != to[i]) source = e.slice(source, static_cast<int64_t>(i), e.ints({0}), e.size(to[i]));
   }
@@ -180,7 +180,7 @@ Ref cut_to(const Emitter& e, Ref source, Shape from, Shape to) {
 }
 
 /// What ONNX calls a reduction of torch.
-std::string reduction_of(const Emitter& e) {
+std::string reduction_of(const NodeTranslator& e) {
   std::string name = e.text("reduce");
   if (name == "prod") return "mul";
   if (name == "amax") return "max";
@@ -191,7 +191,7 @@ std::string reduction_of(const Emitter& e) {
 // scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor
 // scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor
 // scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor
-void emit_scatter(const Emitter& e, const Translation& row) {
+void emit_scatter(const NodeTranslator& e, const Translation& row) {
   if (e.rank("self") == 0) e.decline("a scatter into a tensor without dims");
   DType dtype = e.type("self").dtype;
   Shape places = e.shape("index");
@@ -203,7 +203,7 @@ void emit_scatter(const Emitter& e, const Translation& row) {
 }
 
 // masked_select(Tensor self, Tensor mask) -> Tensor
-void emit_masked_select(const Emitter& e, const Translation&) {
+void emit_masked_select(const NodeTranslator& e, const Translation&) {
   Exprs shape = broadcast(e, {Exprs(e.shape("self").begin(), e.shape("self").end()),
                               Exprs(e.shape("mask").begin(), e.shape("mask").end())});
   Ref self = e.expand(e.tensor("self"), e.shape("self"), shape),
@@ -212,12 +212,12 @@ void emit_masked_select(const Emitter& e, const Translation&) {
 }
 
 // nonzero(Tensor self) -> Tensor
-void emit_nonzero(const Emitter& e, const Translation&) {
+void emit_nonzero(const NodeTranslator& e, const Translation&) {
   e.yield(e.node("Transpose", {e.node("NonZero", {e.tensor("self")})}, {{"perm", Ints{1, 0}}}));
 }
 
 // nonzero_numpy(Tensor self) -> Tensor[]; where.default(Tensor condition) -> Tensor[]
-void emit_nonzero_parts(const Emitter& e, const Translation& row) {
+void emit_nonzero_parts(const NodeTranslator& e, const Translation& row) {
   Ref places = e.node("NonZero", {e.tensor(row.op == "aten.where.default" ? "condition" : "self")});
   Refs parts;
   for (size_t i = 0; i < e.result_count(); ++i) {

@@ -5,7 +5,7 @@ namespace {
 
 // linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
 // The weight stays [out, in], as checkpoints have it: Gemm multiplies with the transposed one, on two dims.
-void emit_linear(const Emitter& e, const Translation&) {
+void emit_linear(const NodeTranslator& e, const Translation&) {
   Ref input = e.tensor("input"), weight = e.tensor("weight"), bias = e.tensor("bias");
   Shape shape = e.shape("input");
   if (e.rank("weight") == 1) {
@@ -22,18 +22,18 @@ void emit_linear(const Emitter& e, const Translation&) {
 }
 
 // matmul(Tensor self, Tensor other) -> Tensor
-void emit_matmul(const Emitter& e, const Translation&) {
+void emit_matmul(const NodeTranslator& e, const Translation&) {
   std::string_view right = e.has("other") ? "other" : "mat2";
   e.yield(e.node("MatMul", {e.tensor("self"), e.tensor(right)}));
 }
 
 // einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor
-void emit_einsum(const Emitter& e, const Translation&) {
+void emit_einsum(const NodeTranslator& e, const Translation&) {
   e.yield(e.node("Einsum", e.tensors("tensors"), {{"equation", e.text("equation")}}));
 }
 
 // embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)
-void emit_embedding(const Emitter& e, const Translation&) {
+void emit_embedding(const NodeTranslator& e, const Translation&) {
   e.yield(e.node("Gather", {e.tensor("weight"), e.tensor("indices")}, {{"axis", int64_t{0}}}));
 }
 

@@ -6,12 +6,12 @@ namespace argosy::onnx {
 namespace {
 
 /// The number 1 or 0 for every element of a shape of fixed sizes.
-Ref constant_of(const Emitter& e, Shape shape, double value, DType dtype) {
+Ref constant_of(const NodeTranslator& e, Shape shape, double value, DType dtype) {
   return e.builder().fill(e.sizes(shape), e.builder().scalar(value, dtype));
 }
 
 /// Mean and 1 / sqrt(variance + eps) over axes, which stay as dims of size 1.
-std::pair<Ref, Ref> statistics(const Emitter& e, Ref value, const Ints& axes, double eps) {
+std::pair<Ref, Ref> statistics(const NodeTranslator& e, Ref value, const Ints& axes, double eps) {
   Ref mean = e.reduce("ReduceMean", value, axes, true);
   Ref centred = e.sub(value, mean);
   Ref variance = e.reduce("ReduceMean", e.mul(centred, centred), axes, true);
@@ -20,7 +20,7 @@ std::pair<Ref, Ref> statistics(const Emitter& e, Ref value, const Ints& axes, do
 
 // layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, …)
 // native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, …)
-void emit_layer_norm(const Emitter& e, const Translation&) {
+void emit_layer_norm(const NodeTranslator& e, const Translation&) {
   auto dims = static_cast<int64_t>(e.integers("normalized_shape").size());
   Shape shape = e.shape("input");
   Ref weight = e.tensor("weight");
@@ -39,14 +39,14 @@ void emit_layer_norm(const Emitter& e, const Translation&) {
 }
 
 /// A vector [channels] so that it broadcasts over [batch, channels, ...].
-Ref over_channels(const Emitter& e, Ref vector, int64_t rank) {
+Ref over_channels(const NodeTranslator& e, Ref vector, int64_t rank) {
   Ints axes;
   for (int64_t axis = 1; axis < rank - 1; ++axis) axes.push_back(axis);
   return e.unsqueeze(vector, axes);
 }
 
 // group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, …) -> Tensor
-void emit_group_norm(const Emitter& e, const Translation& row) {
+void emit_group_norm(const NodeTranslator& e, const Translation& row) {
   bool is_native = row.op == "aten.native_group_norm.default";
   std::string_view name = "input";
   int64_t groups = is_native ? e.integer("group") : e.integer("num_groups");
@@ -69,7 +69,7 @@ void emit_group_norm(const Emitter& e, const Translation& row) {
 
 // batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training,
 //            float momentum, float eps, bool cudnn_enabled) -> Tensor
-void emit_batch_norm(const Emitter& e, const Translation& row) {
+void emit_batch_norm(const NodeTranslator& e, const Translation& row) {
   bool is_training = row.op == "aten.batch_norm.default" && e.flag("training");
   if (is_training) e.decline("batch normalisation while training", "export the model in eval() mode");
   DType dtype = e.type("input").dtype;
@@ -88,7 +88,7 @@ void emit_batch_norm(const Emitter& e, const Translation& row) {
 
 // instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var,
 //               bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor
-void emit_instance_norm(const Emitter& e, const Translation&) {
+void emit_instance_norm(const NodeTranslator& e, const Translation&) {
   if (!e.flag("use_input_stats")) e.decline("instance normalisation by stored statistics");
   DType dtype = e.type("input").dtype;
   Shape channels = e.shape("input").subspan(1, 1);

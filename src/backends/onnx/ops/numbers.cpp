@@ -4,7 +4,7 @@ namespace argosy::onnx {
 namespace {
 
 /// An operand of Python's arithmetic on sizes, of shape [1].
-Ref operand(const Emitter& e, std::string_view name) {
+Ref operand(const NodeTranslator& e, std::string_view name) {
   const Argument& given = e.argument(name);
   if (const double* number = given.get_if<double>()) {
     return e.node("Reshape", {e.builder().scalar(*number, DType::kF64), e.ints({1})});
@@ -13,47 +13,47 @@ Ref operand(const Emitter& e, std::string_view name) {
 }
 
 /// Both in the type that Python would compute in.
-std::pair<Ref, Ref> operands(const Emitter& e) {
+std::pair<Ref, Ref> operands(const NodeTranslator& e) {
   Ref a = operand(e, "a"), b = operand(e, "b");
   DType dtype = promote(e.builder().dtype(a), e.builder().dtype(b)).value_or(DType::kF64);
   return {e.cast(a, dtype), e.cast(b, dtype)};
 }
 
 // _operator.add(Any a, Any b) -> Any and others, where the trace kept no expression for the result
-void emit_operator(const Emitter& e, const Translation& row) {
+void emit_operator(const NodeTranslator& e, const Translation& row) {
   auto [a, b] = operands(e);
   e.yield(e.node(row.onnx_op, {a, b}));
 }
 
-void emit_floor_div(const Emitter& e, const Translation&) {
+void emit_floor_div(const NodeTranslator& e, const Translation&) {
   auto [a, b] = operands(e);
   Ref rest = e.node("Mod", {a, b});
   e.yield(e.div(e.sub(a, rest), b));
 }
 
-void emit_true_div(const Emitter& e, const Translation&) {
+void emit_true_div(const NodeTranslator& e, const Translation&) {
   e.yield(e.div(e.cast(operand(e, "a"), DType::kF64), e.cast(operand(e, "b"), DType::kF64)));
 }
 
-void emit_unary(const Emitter& e, const Translation& row) { e.yield(e.node(row.onnx_op, {operand(e, "a")})); }
+void emit_unary(const NodeTranslator& e, const Translation& row) { e.yield(e.node(row.onnx_op, {operand(e, "a")})); }
 
-void emit_to_float(const Emitter& e, const Translation&) { e.yield(e.cast(operand(e, "a"), DType::kF64)); }
+void emit_to_float(const NodeTranslator& e, const Translation&) { e.yield(e.cast(operand(e, "a"), DType::kF64)); }
 
-void emit_truncated(const Emitter& e, const Translation&) { e.yield(e.cast(operand(e, "x"), DType::kI64)); }
+void emit_truncated(const NodeTranslator& e, const Translation&) { e.yield(e.cast(operand(e, "x"), DType::kI64)); }
 
-void emit_ite(const Emitter& e, const Translation&) {
+void emit_ite(const NodeTranslator& e, const Translation&) {
   Ref yes = operand(e, "t"), no = operand(e, "f");
   e.yield(e.node("Where", {operand(e, "b"), yes, e.cast(no, e.builder().dtype(yes))}));
 }
 
 // sym_size.int(Tensor self, int dim) -> SymInt, where the trace kept no expression
-void emit_size(const Emitter& e, const Translation&) {
+void emit_size(const NodeTranslator& e, const Translation&) {
   int64_t dim = e.dim("dim", e.rank("self"));
   e.yield(e.node("Shape", {e.tensor("self")}, {{"start", dim}, {"end", dim + 1}}));
 }
 
 // item(Tensor self) -> Scalar
-void emit_item(const Emitter& e, const Translation&) {
+void emit_item(const NodeTranslator& e, const Translation&) {
   Ref value = e.node("Reshape", {e.tensor("self"), e.ints({1})});
   DType dtype = e.type("self").dtype;
   DType number = dtype == DType::kBool ? DType::kBool : kind_of(dtype) == DTypeKind::kFloat ? DType::kF64 : DType::kI64;

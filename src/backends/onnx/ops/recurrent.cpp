@@ -10,7 +10,7 @@ struct Cell {
 };
 
 /// Rows of a weight (or bias) [gates * hidden, ...] with the gates in ONNX's order.
-Ref reordered(const Emitter& e, Ref value, const Cell& cell) {
+Ref reordered(const NodeTranslator& e, Ref value, const Cell& cell) {
   Refs gates = e.builder().node("Split", {value}, cell.order.size(),
                                 {{"axis", int64_t{0}}, {"num_outputs", static_cast<int64_t>(cell.order.size())}});
   Refs placed;
@@ -19,7 +19,7 @@ Ref reordered(const Emitter& e, Ref value, const Cell& cell) {
 }
 
 /// The weights of one layer, all directions stacked.
-Refs layer_weights(const Emitter& e, const Refs& parameters, size_t first, size_t directions, bool has_biases,
+Refs layer_weights(const NodeTranslator& e, const Refs& parameters, size_t first, size_t directions, bool has_biases,
                    const Cell& cell) {
   Refs input, hidden, bias;
   size_t each = has_biases ? 4 : 2;
@@ -36,7 +36,7 @@ Refs layer_weights(const Emitter& e, const Refs& parameters, size_t first, size_
 }
 
 /// Layers one after the other. `states` are the initial ones, [layers * directions, batch, hidden] each.
-void emit_cells(const Emitter& e, const Cell& cell, const Refs& states) {
+void emit_cells(const NodeTranslator& e, const Cell& cell, const Refs& states) {
   if (e.rank("input") != 3) e.decline("a sequence without a batch");
   if (e.flag("train") && e.real("dropout") != 0) e.decline("dropout between layers", "export the model in eval() mode");
   bool has_biases = e.flag("has_biases"), is_batch_first = e.flag("batch_first");
@@ -69,10 +69,10 @@ void emit_cells(const Emitter& e, const Cell& cell, const Refs& states) {
 
 // lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train,
 //            bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)
-void emit_lstm(const Emitter& e, const Translation&) { emit_cells(e, {"LSTM", {0, 3, 1, 2}}, e.tensors("hx")); }
+void emit_lstm(const NodeTranslator& e, const Translation&) { emit_cells(e, {"LSTM", {0, 3, 1, 2}}, e.tensors("hx")); }
 
 // gru.input(Tensor input, Tensor hx, Tensor[] params, …) -> (Tensor, Tensor)
-void emit_gru(const Emitter& e, const Translation&) { emit_cells(e, {"GRU", {1, 0, 2}}, {e.tensor("hx")}); }
+void emit_gru(const NodeTranslator& e, const Translation&) { emit_cells(e, {"GRU", {1, 0, 2}}, {e.tensor("hx")}); }
 
 constexpr Translation kRecurrent[] = {
     {"aten.lstm.input", emit_lstm, {}, "LSTM"},

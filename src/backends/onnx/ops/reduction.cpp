@@ -6,7 +6,7 @@ namespace argosy::onnx {
 namespace {
 
 /// The dims that are reduced; none given means all.
-Ints axes_of(const Emitter& e, std::string_view name = "dim") {
+Ints axes_of(const NodeTranslator& e, std::string_view name = "dim") {
   Ints axes = e.has(name) ? e.dims(name, e.rank("self")) : Ints{};
   if (axes.empty()) {
     axes.resize(static_cast<size_t>(e.rank("self")));
@@ -15,11 +15,11 @@ Ints axes_of(const Emitter& e, std::string_view name = "dim") {
   return axes;
 }
 
-bool keeps_dims(const Emitter& e) { return e.has("keepdim") && e.flag("keepdim"); }
+bool keeps_dims(const NodeTranslator& e) { return e.has("keepdim") && e.flag("keepdim"); }
 
 // sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor
 // mean.dim, prod.dim_int, prod.default, amax and amin alike
-void emit_reduction(const Emitter& e, const Translation& row) {
+void emit_reduction(const NodeTranslator& e, const Translation& row) {
   bool counts = row.onnx_op == "ReduceSum" || row.onnx_op == "ReduceProd" || row.onnx_op == "ReduceMean";
   Ref value = e.tensor("self");
   if (counts || kind_of(e.result().dtype) == DTypeKind::kFloat) value = e.cast(value, e.result().dtype);
@@ -27,14 +27,14 @@ void emit_reduction(const Emitter& e, const Translation& row) {
 }
 
 // any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor
-void emit_any(const Emitter& e, const Translation&) {
+void emit_any(const NodeTranslator& e, const Translation&) {
   // Counted, so that nothing at all is no true element.
   Ref value = e.cast(e.cast(e.tensor("self"), DType::kBool), DType::kI64);
   e.yield(e.cast(e.reduce("ReduceSum", value, axes_of(e), keeps_dims(e)), DType::kBool));
 }
 
 // max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
-void emit_extreme(const Emitter& e, const Translation& row) {
+void emit_extreme(const NodeTranslator& e, const Translation& row) {
   Ref value = e.tensor("self");
   int64_t axis = e.dim("dim", e.rank("self"));
   bool is_max = row.onnx_op == "ReduceMax";
@@ -44,7 +44,7 @@ void emit_extreme(const Emitter& e, const Translation& row) {
 }
 
 // argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor
-void emit_arg_extreme(const Emitter& e, const Translation& row) {
+void emit_arg_extreme(const NodeTranslator& e, const Translation& row) {
   Ref value = e.tensor("self");
   if (e.has("dim")) {
     return e.yield(e.node(row.onnx_op, {value},
@@ -56,12 +56,12 @@ void emit_arg_extreme(const Emitter& e, const Translation& row) {
 }
 
 // softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor, log_softmax alike
-void emit_softmax(const Emitter& e, const Translation& row) {
+void emit_softmax(const NodeTranslator& e, const Translation& row) {
   e.yield(e.node(row.onnx_op, {e.tensor("self")}, {{"axis", e.dim("dim", e.rank("self"))}}));
 }
 
 // cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor
-void emit_cumsum(const Emitter& e, const Translation&) {
+void emit_cumsum(const NodeTranslator& e, const Translation&) {
   Ref value = e.cast(e.tensor("self"), e.result().dtype);
   e.yield(e.node("CumSum", {value, e.builder().integer(e.dim("dim", e.rank("self")))}));
 }

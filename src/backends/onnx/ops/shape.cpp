@@ -7,32 +7,32 @@ namespace argosy::onnx {
 namespace {
 
 // view(Tensor(a) self, SymInt[] size) -> Tensor(a), and everything else that keeps the elements and their order
-void emit_reshape(const Emitter& e, const Translation&) {
+void emit_reshape(const NodeTranslator& e, const Translation&) {
   e.yield(e.reshape(e.tensor("self"), e.shape("self"), e.result().shape));
 }
 
 // expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)
-void emit_expand(const Emitter& e, const Translation&) {
+void emit_expand(const NodeTranslator& e, const Translation&) {
   e.yield(e.expand(e.tensor("self"), e.shape("self"), e.result().shape));
 }
 
 // permute(Tensor(a) self, int[] dims) -> Tensor(a)
-void emit_permute(const Emitter& e, const Translation&) {
+void emit_permute(const NodeTranslator& e, const Translation&) {
   e.yield(e.transpose(e.tensor("self"), e.dims("dims", e.rank("self"))));
 }
 
 // squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a), all of size 1
-void emit_squeeze(const Emitter& e, const Translation&) {
+void emit_squeeze(const NodeTranslator& e, const Translation&) {
   e.yield(e.squeeze(e.tensor("self"), e.dims("dim", e.rank("self"))));
 }
 
 // unsqueeze(Tensor(a) self, int dim) -> Tensor(a)
-void emit_unsqueeze(const Emitter& e, const Translation&) {
+void emit_unsqueeze(const NodeTranslator& e, const Translation&) {
   e.yield(e.unsqueeze(e.tensor("self"), {e.dim("dim", e.rank("self") + 1)}));
 }
 
 // cat(Tensor[] tensors, int dim=0) -> Tensor
-void emit_cat(const Emitter& e, const Translation&) {
+void emit_cat(const NodeTranslator& e, const Translation&) {
   int64_t rank = static_cast<int64_t>(e.result().shape.size());
   int64_t axis = e.dim("dim", rank);
   Refs parts;
@@ -48,19 +48,19 @@ void emit_cat(const Emitter& e, const Translation&) {
 }
 
 /// One bound of a slice: i64[1]. None is the end that it stands for.
-Ref bound(const Emitter& e, std::string_view name, int64_t otherwise) {
+Ref bound(const NodeTranslator& e, std::string_view name, int64_t otherwise) {
   return e.has(name) ? e.size(name) : e.ints({otherwise});
 }
 
 // slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)
 // Both clamp bounds and count negative ones from the end.
-void emit_slice(const Emitter& e, const Translation&) {
+void emit_slice(const NodeTranslator& e, const Translation&) {
   int64_t axis = e.dim("dim", e.rank("self"));
   e.yield(e.slice(e.tensor("self"), axis, bound(e, "start", 0), bound(e, "end", INT64_MAX), e.integer("step")));
 }
 
 // select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)
-void emit_select(const Emitter& e, const Translation&) {
+void emit_select(const NodeTranslator& e, const Translation&) {
   int64_t axis = e.dim("dim", e.rank("self"));
   auto index = e.constant_integer("index");
   Ref at = index ? e.builder().integer(*index) : e.without_dims(e.size("index"));
@@ -68,24 +68,24 @@ void emit_select(const Emitter& e, const Translation&) {
 }
 
 // split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]
-void emit_split(const Emitter& e, const Translation&) {
+void emit_split(const NodeTranslator& e, const Translation&) {
   int64_t axis = e.dim("dim", e.rank("self"));
   if (e.result_count() == 1) return e.yield(e.tensor("self"));
   e.yield(e.builder().node("Split", {e.tensor("self"), e.sizes("split_sizes")}, e.result_count(), {{"axis", axis}}));
 }
 
 // to.dtype(Tensor(a) self, ScalarType dtype, …) -> Tensor(a)
-void emit_to(const Emitter& e, const Translation&) { e.yield(e.tensor("self")); }  // yield() casts
+void emit_to(const NodeTranslator& e, const Translation&) { e.yield(e.tensor("self")); }  // yield() casts
 
 // repeat(Tensor self, SymInt[] repeats) -> Tensor
-void emit_repeat(const Emitter& e, const Translation&) {
+void emit_repeat(const NodeTranslator& e, const Translation&) {
   Ints lead(e.result().shape.size() - e.shape("self").size());
   std::iota(lead.begin(), lead.end(), 0);
   e.yield(e.node("Tile", {e.unsqueeze(e.tensor("self"), lead), e.sizes("repeats")}));
 }
 
 // flip(Tensor self, int[] dims) -> Tensor
-void emit_flip(const Emitter& e, const Translation&) {
+void emit_flip(const NodeTranslator& e, const Translation&) {
   Ints dims = e.dims("dims", e.rank("self"));
   if (dims.empty() || e.rank("self") == 0) return e.yield(e.tensor("self"));
   size_t count = dims.size();
@@ -94,13 +94,13 @@ void emit_flip(const Emitter& e, const Translation&) {
 }
 
 // tril(Tensor self, SymInt diagonal=0) -> Tensor, triu alike
-void emit_triangle(const Emitter& e, const Translation& row) {
+void emit_triangle(const NodeTranslator& e, const Translation& row) {
   Ref diagonal = e.without_dims(e.size("diagonal"));
   e.yield(e.node("Trilu", {e.tensor("self"), diagonal}, {{"upper", int64_t{row.op == "aten.triu.default" ? 1 : 0}}}));
 }
 
 /// ONNX's pads, all begins before all ends, of torch's, pairs from the last dim on.
-Ref pads_of(const Emitter& e, std::string_view name, int64_t rank) {
+Ref pads_of(const NodeTranslator& e, std::string_view name, int64_t rank) {
   const IntList& given = *e.argument(name).get_if<IntList>();
   Refs begins, ends;
   size_t padded = given.size() / 2;
@@ -125,13 +125,13 @@ Ref pads_of(const Emitter& e, std::string_view name, int64_t rank) {
 }
 
 // constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor
-void emit_constant_pad(const Emitter& e, const Translation&) {
+void emit_constant_pad(const NodeTranslator& e, const Translation&) {
   Ref pads = pads_of(e, "pad", e.rank("self"));
   e.yield(e.node("Pad", {e.tensor("self"), pads, e.scalar("value", e.result().dtype)}));
 }
 
 // pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor, of modes other than constant
-void emit_pad(const Emitter& e, const Translation& row) {
+void emit_pad(const NodeTranslator& e, const Translation& row) {
   std::string mode = row.onnx_op.empty() ? e.text("mode") : std::string(row.onnx_op);
   std::string_view name = row.onnx_op.empty() ? "pad" : "padding";
   if (mode == "replicate") mode = "edge";
@@ -141,7 +141,7 @@ void emit_pad(const Emitter& e, const Translation& row) {
 }
 
 // pixel_shuffle(Tensor self, int upscale_factor) -> Tensor: [..., c*r*r, h, w] to [..., c, h*r, w*r]
-void emit_pixel_shuffle(const Emitter& e, const Translation&) {
+void emit_pixel_shuffle(const NodeTranslator& e, const Translation&) {
   if (e.rank("self") != 4) e.decline("pixel shuffles of other than 4 dims");
   e.yield(e.node("DepthToSpace", {e.tensor("self")},
                  {{"blocksize", e.integer("upscale_factor")}, {"mode", std::string("CRD")}}));

@@ -1,4 +1,4 @@
-#include "backends/onnx/emitter.h"
+#include "backends/onnx/node_translator.h"
 
 #include <algorithm>
 #include <numeric>
@@ -15,22 +15,24 @@ bool is_number(SymExpr size, int64_t value) { return size.is_valid() && size.as_
 
 }  // namespace
 
-std::string_view Emitter::op() const { return translator_.program().schemas[translator_.graph()[node_].op].name; }
+std::string_view NodeTranslator::op() const {
+  return translator_.program().schemas[translator_.graph()[node_].op].name;
+}
 
-const Argument& Emitter::argument(std::string_view name) const {
+const Argument& NodeTranslator::argument(std::string_view name) const {
   const argosy::Node& node = translator_.graph()[node_];
   auto index = translator_.program().schemas[node.op].find_argument(name);
   ARGOSY_CHECK(index, format("{} has no argument {}", op(), name));
   return node.arguments[*index];
 }
 
-bool Emitter::has(std::string_view name) const {
+bool NodeTranslator::has(std::string_view name) const {
   const argosy::Node& node = translator_.graph()[node_];
   auto index = translator_.program().schemas[node.op].find_argument(name);
   return index && !node.arguments[*index].is<None>();
 }
 
-Ref Emitter::tensor(std::string_view name) const {
+Ref NodeTranslator::tensor(std::string_view name) const {
   const Argument& given = argument(name);
   if (given.is<None>()) return {};
   const ValueId* value = given.get_if<ValueId>();
@@ -38,7 +40,7 @@ Ref Emitter::tensor(std::string_view name) const {
   return translator_.tensor(*value);
 }
 
-std::vector<ValueId> Emitter::tensor_ids(std::string_view list) const {
+std::vector<ValueId> NodeTranslator::tensor_ids(std::string_view list) const {
   const Argument& given = argument(list);
   if (given.is<None>()) return {};
   const ValueList* values = given.get_if<ValueList>();
@@ -50,13 +52,13 @@ std::vector<ValueId> Emitter::tensor_ids(std::string_view list) const {
   return *values;
 }
 
-Refs Emitter::tensors(std::string_view name) const {
+Refs NodeTranslator::tensors(std::string_view name) const {
   Refs refs;
   for (ValueId value : tensor_ids(name)) refs.push_back(value.is_valid() ? translator_.tensor(value) : Ref{});
   return refs;
 }
 
-std::optional<int64_t> Emitter::constant_integer(std::string_view name) const {
+std::optional<int64_t> NodeTranslator::constant_integer(std::string_view name) const {
   const Argument& given = argument(name);
   if (const int64_t* number = given.get_if<int64_t>()) return *number;
   if (const bool* flag = given.get_if<bool>()) return *flag ? 1 : 0;
@@ -67,42 +69,42 @@ std::optional<int64_t> Emitter::constant_integer(std::string_view name) const {
   return std::nullopt;
 }
 
-std::optional<double> Emitter::constant_number(std::string_view name) const {
+std::optional<double> NodeTranslator::constant_number(std::string_view name) const {
   if (const double* number = argument(name).get_if<double>()) return *number;
   if (auto number = constant_integer(name)) return static_cast<double>(*number);
   return std::nullopt;
 }
 
-int64_t Emitter::integer(std::string_view name) const {
+int64_t NodeTranslator::integer(std::string_view name) const {
   auto number = constant_integer(name);
   if (!number) decline(format("argument {} is computed by the model", name), "only a fixed number can be translated");
   return *number;
 }
 
-double Emitter::real(std::string_view name) const {
+double NodeTranslator::real(std::string_view name) const {
   auto number = constant_number(name);
   if (!number) decline(format("argument {} is computed by the model", name), "only a fixed number can be translated");
   return *number;
 }
 
-bool Emitter::flag(std::string_view name) const {
+bool NodeTranslator::flag(std::string_view name) const {
   const bool* value = argument(name).get_if<bool>();
   if (value == nullptr) decline(format("argument {} is computed by the model", name));
   return *value;
 }
 
-std::string Emitter::text(std::string_view name) const {
+std::string NodeTranslator::text(std::string_view name) const {
   const std::string* value = argument(name).get_if<std::string>();
   ARGOSY_CHECK(value != nullptr, format("argument {} of {} is no text", name, op()));
   return *value;
 }
 
-std::optional<DType> Emitter::dtype(std::string_view name) const {
+std::optional<DType> NodeTranslator::dtype(std::string_view name) const {
   const DType* value = argument(name).get_if<DType>();
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
-Ints Emitter::integers(std::string_view name) const {
+Ints NodeTranslator::integers(std::string_view name) const {
   const Argument& given = argument(name);
   if (given.is<None>()) return {};
   if (const int64_t* number = given.get_if<int64_t>()) return {*number};
@@ -123,14 +125,14 @@ Ints Emitter::integers(std::string_view name) const {
   return numbers;
 }
 
-Ref Emitter::size(std::string_view name) const {
+Ref NodeTranslator::size(std::string_view name) const {
   if (auto number = constant_integer(name)) return ints({*number});
   const ValueId* value = argument(name).get_if<ValueId>();
   ARGOSY_CHECK(value != nullptr, format("argument {} of {} is no size", name, op()));
   return translator_.number(*value);
 }
 
-Ref Emitter::sizes(std::string_view name) const {
+Ref NodeTranslator::sizes(std::string_view name) const {
   const IntList* list = argument(name).get_if<IntList>();
   ARGOSY_CHECK(list != nullptr, format("argument {} of {} is no list of sizes", name, op()));
   Refs parts;
@@ -152,12 +154,12 @@ Ref Emitter::sizes(std::string_view name) const {
   return concat(std::move(parts), 0);
 }
 
-Ref Emitter::size_item(const IntItem& item) const {
+Ref NodeTranslator::size_item(const IntItem& item) const {
   if (const int64_t* fixed = std::get_if<int64_t>(&item)) return ints({*fixed});
   return translator_.number(std::get<ValueId>(item));
 }
 
-Ref Emitter::scalar(std::string_view name, DType dtype) const {
+Ref NodeTranslator::scalar(std::string_view name, DType dtype) const {
   const Argument& given = argument(name);
   if (const double* number = given.get_if<double>()) return builder().scalar(*number, dtype);
   if (const int64_t* number = given.get_if<int64_t>()) return builder().scalar(*number, dtype);
@@ -168,59 +170,61 @@ Ref Emitter::scalar(std::string_view name, DType dtype) const {
   return cast(without_dims(translator_.number(*value)), dtype);
 }
 
-Ref Emitter::operand(std::string_view name, DType dtype) const { return scalar(name, dtype); }
+Ref NodeTranslator::operand(std::string_view name, DType dtype) const { return scalar(name, dtype); }
 
-Ref Emitter::tensor(ValueId value) const { return translator_.tensor(value); }
+Ref NodeTranslator::tensor(ValueId value) const { return translator_.tensor(value); }
 
-int64_t Emitter::dim(std::string_view name, int64_t rank) const {
+int64_t NodeTranslator::dim(std::string_view name, int64_t rank) const {
   int64_t value = integer(name);
   return value < 0 ? value + std::max<int64_t>(rank, 1) : value;
 }
 
-Ints Emitter::dims(std::string_view name, int64_t rank) const {
+Ints NodeTranslator::dims(std::string_view name, int64_t rank) const {
   Ints values = integers(name);
   for (int64_t& value : values) value = value < 0 ? value + std::max<int64_t>(rank, 1) : value;
   return values;
 }
 
-const TensorType& Emitter::type_of(ValueId value) const {
+const TensorType& NodeTranslator::type_of(ValueId value) const {
   const TensorType* type = translator_.graph()[value].tensor();
   ARGOSY_CHECK(type != nullptr, format("a value of {} is no tensor", op()));
   return *type;
 }
 
-const TensorType& Emitter::type(std::string_view tensor) const {
+const TensorType& NodeTranslator::type(std::string_view tensor) const {
   const ValueId* value = argument(tensor).get_if<ValueId>();
   ARGOSY_CHECK(value != nullptr, format("argument {} of {} is no tensor", tensor, op()));
   return type_of(*value);
 }
 
-const TensorType& Emitter::result(size_t index) const { return type_of(translator_.graph()[node_].outputs[index]); }
-size_t Emitter::result_count() const { return translator_.graph()[node_].outputs.size(); }
-SymContext& Emitter::symbols() const { return *translator_.component().symbols; }
-Builder& Emitter::builder() const { return translator_.builder(); }
+const TensorType& NodeTranslator::result(size_t index) const {
+  return type_of(translator_.graph()[node_].outputs[index]);
+}
+size_t NodeTranslator::result_count() const { return translator_.graph()[node_].outputs.size(); }
+SymContext& NodeTranslator::symbols() const { return *translator_.component().symbols; }
+Builder& NodeTranslator::builder() const { return translator_.builder(); }
 
-Ref Emitter::node(std::string_view op, Refs inputs, Attributes attributes) const {
+Ref NodeTranslator::node(std::string_view op, Refs inputs, Attributes attributes) const {
   return builder().node(op, std::move(inputs), std::move(attributes));
 }
 
-Ref Emitter::size(SymExpr expression) const {
+Ref NodeTranslator::size(SymExpr expression) const {
   std::optional<Ref> value = translator_.sizes().value(expression);
   if (!value) decline("a size cannot be computed from the inputs", "please report it with the model's configuration");
   return *value;
 }
 
-Ref Emitter::sizes(Shape shape) const {
+Ref NodeTranslator::sizes(Shape shape) const {
   std::optional<Ref> value = translator_.sizes().shape(shape);
   if (!value) decline("a size cannot be computed from the inputs", "please report it with the model's configuration");
   return *value;
 }
 
-void Emitter::define_size(SymExpr symbol, Ref value) const { translator_.sizes().define(symbol, value); }
+void NodeTranslator::define_size(SymExpr symbol, Ref value) const { translator_.sizes().define(symbol, value); }
 
-Ref Emitter::without_dims(Ref value) const { return node("Squeeze", {value, ints({0})}); }
+Ref NodeTranslator::without_dims(Ref value) const { return node("Squeeze", {value, ints({0})}); }
 
-Ref Emitter::reshape(Ref value, Shape from, Shape to) const {
+Ref NodeTranslator::reshape(Ref value, Shape from, Shape to) const {
   if (std::ranges::equal(from, to)) return value;
   // ONNX copies a size for 0 and works one out for -1, so that most shapes are constants. Neither is possible where a
   // size is 0 already: 0 would be copied from elsewhere, and -1 divides by it.
@@ -250,7 +254,7 @@ Ref Emitter::reshape(Ref value, Shape from, Shape to) const {
   return node("Reshape", {value, sizes(to)}, {{"allowzero", int64_t{1}}});
 }
 
-Ref Emitter::expand(Ref value, Shape from, Shape to) const {
+Ref NodeTranslator::expand(Ref value, Shape from, Shape to) const {
   if (std::ranges::equal(from, to)) return value;
   // Expand broadcasts in both directions: a 1 keeps the size that is there.
   std::vector<SymExpr> target(to.begin(), to.end());
@@ -261,47 +265,47 @@ Ref Emitter::expand(Ref value, Shape from, Shape to) const {
   return node("Expand", {value, sizes(target)});
 }
 
-Ref Emitter::transpose(Ref value, const Ints& permutation) const {
+Ref NodeTranslator::transpose(Ref value, const Ints& permutation) const {
   return std::ranges::is_sorted(permutation) ? value : node("Transpose", {value}, {{"perm", permutation}});
 }
 
-Ref Emitter::unsqueeze(Ref value, const Ints& axes) const {
+Ref NodeTranslator::unsqueeze(Ref value, const Ints& axes) const {
   return axes.empty() ? value : node("Unsqueeze", {value, ints(axes)});
 }
 
-Ref Emitter::squeeze(Ref value, const Ints& axes) const {
+Ref NodeTranslator::squeeze(Ref value, const Ints& axes) const {
   return axes.empty() ? value : node("Squeeze", {value, ints(axes)});
 }
 
-Ref Emitter::slice(Ref value, int64_t axis, Ref start, Ref end, int64_t step) const {
+Ref NodeTranslator::slice(Ref value, int64_t axis, Ref start, Ref end, int64_t step) const {
   return node("Slice", {value, start, end, ints({axis}), ints({step})});
 }
 
-Ref Emitter::concat(Refs values, int64_t axis) const {
+Ref NodeTranslator::concat(Refs values, int64_t axis) const {
   return values.size() == 1 ? values.front() : node("Concat", std::move(values), {{"axis", axis}});
 }
 
-Ref Emitter::count_up(Ref end) const { return node("Range", {builder().integer(0), end, builder().integer(1)}); }
+Ref NodeTranslator::count_up(Ref end) const { return node("Range", {builder().integer(0), end, builder().integer(1)}); }
 
-SymExpr Emitter::elements(Shape shape) const {
+SymExpr NodeTranslator::elements(Shape shape) const {
   SymExpr count = number(1);
   for (SymExpr size : shape) count = symbols().mul(count, size);
   return count;
 }
 
-Ref Emitter::transpose_last(Ref value, int64_t rank) const {
+Ref NodeTranslator::transpose_last(Ref value, int64_t rank) const {
   Ints order(static_cast<size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[order.size() - 1], order[order.size() - 2]);
   return transpose(value, order);
 }
 
-Ref Emitter::reduce(std::string_view op, Ref value, const Ints& axes, bool keeps_dims) const {
+Ref NodeTranslator::reduce(std::string_view op, Ref value, const Ints& axes, bool keeps_dims) const {
   // Since opset 18 the axes of every reduction are an input.
   return node(op, {value, ints(axes)}, {{"keepdims", int64_t{keeps_dims ? 1 : 0}}});
 }
 
-void Emitter::yield(const Refs& values) const {
+void NodeTranslator::yield(const Refs& values) const {
   const argosy::Node& node = translator_.graph()[node_];
   ARGOSY_CHECK(values.size() == node.outputs.size(),
                format("{} has {} results, its translation {}", op(), node.outputs.size(), values.size()));
@@ -316,7 +320,7 @@ void Emitter::yield(const Refs& values) const {
   }
 }
 
-void Emitter::decline(std::string message, std::string hint) const {
+void NodeTranslator::decline(std::string message, std::string hint) const {
   throw Declined(ErrorCode::kUnsupportedFeature, format("{}: {}", op(), message), std::move(hint));
 }
 

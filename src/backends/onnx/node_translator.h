@@ -15,8 +15,8 @@ namespace argosy::onnx {
 
 class Translator;
 
-/// Thrown by an Emitter where a node uses its op in a way that has no translation; the translator reports it with the
-/// node's place and goes on to the next. It never leaves translate().
+/// Thrown by a NodeTranslator where a node uses its op in a way that has no translation; the translator reports it with
+/// the node's place and goes on to the next. It never leaves translate().
 struct Declined : std::exception {
   Declined(ErrorCode error_code, std::string text, std::string what_to_do)
       : error(error_code, std::move(text), std::move(what_to_do)) {}
@@ -29,9 +29,9 @@ using Shape = std::span<const SymExpr>;
 /// The arguments of one verified node in, ONNX nodes out. Arguments are asked for by their names in the op's schema; a
 /// wrong name is a bug of ours. Every number may be asked for as a value; asking for a plain number where the model
 /// computes one declines the node.
-class Emitter {
+class NodeTranslator {
  public:
-  Emitter(Translator& translator, NodeId node) : translator_(translator), node_(node) {}
+  NodeTranslator(Translator& translator, NodeId node) : translator_(translator), node_(node) {}
 
   // ---- arguments
   std::string_view op() const;                // "aten.add.Tensor"
