@@ -14,7 +14,7 @@ from warm import warm_python
 pytest.importorskip("onnxruntime_genai")
 pytest.importorskip("transformers")
 
-from argosy.coverage import media  # noqa: E402
+from argosy.check import media_runs as media  # noqa: E402
 from argosy.coverage.media_twins import media_twin, save_media_twin  # noqa: E402
 from argosy.run.bundles import open_bundle  # noqa: E402
 from argosy.run.given_media import wants_given_media  # noqa: E402
