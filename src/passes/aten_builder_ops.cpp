@@ -1,10 +1,9 @@
-#include "passes/aten_builder.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include "base/check.h"
 #include "base/text.h"
+#include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
 
 // The typed functions of AtenBuilder: one node each.
