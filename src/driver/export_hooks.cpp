@@ -5,7 +5,9 @@
 #include "driver/run_passes.h"
 
 namespace argosy {
+namespace {
 
+/// The pipeline with calls of hooks->on_program between its passes; itself if there are no hooks.
 Pipeline with_hooks(Pipeline pipeline, const ExportHooks* hooks) {
   if (hooks == nullptr || !hooks->on_program) return pipeline;
   auto call = [hooks](std::string stage) {
@@ -23,13 +25,16 @@ Pipeline with_hooks(Pipeline pipeline, const ExportHooks* hooks) {
   return hooked;
 }
 
+}  // namespace
+
 Status run_export_passes(const Pipeline& pipeline, Program& program, const ExportHooks* hooks,
                          Diagnostics& diagnostics) {
   PassContext context{diagnostics};
   Watch* watch = hooks == nullptr ? nullptr : hooks->watch;
   ARGOSY_TRY([[maybe_unused]] bool has_changed, verify_and_run(with_hooks(pipeline, hooks), program, context,
                                                                watch == nullptr ? PipelineHooks{} : watch->hooks()));
-  return watch == nullptr ? Status() : watch->dump_status();
+  if (watch != nullptr) ARGOSY_TRY_STATUS(watch->dump_status());
+  return verify_input(program, diagnostics);
 }
 
 }  // namespace argosy

@@ -29,10 +29,8 @@ struct ExportHooks {
 /// The first stage of a program.
 inline constexpr std::string_view kProgramRead = "read";
 
-/// The pipeline with calls of hooks->on_program between its passes; itself if there are no hooks.
-Pipeline with_hooks(Pipeline pipeline, const ExportHooks* hooks);
-
-/// Verifies the program and runs a backend's passes on it, with the hooks' calls between them, watched.
+/// Runs a backend's passes on a program, watched, with the hooks' calls between them. The program is verified before,
+/// since it comes from outside, and after, since writers trust it.
 Status run_export_passes(const Pipeline& pipeline, Program& program, const ExportHooks* hooks,
                          Diagnostics& diagnostics);
 

@@ -4,7 +4,6 @@
 #include "backends/pt2/lowering.h"
 #include "backends/pt2/writer.h"
 #include "base/text.h"
-#include "driver/run_passes.h"
 #include "io/output.h"
 
 namespace argosy {
@@ -96,7 +95,6 @@ Result<std::unique_ptr<Export>> prepare_pt2(const ExportInput& input, const Expo
   auto prepared = std::make_unique<Pt2Export>(destination, input.checkpoint, std::move(manifest));
   ARGOSY_TRY(Program program, read_export_program(input, diagnostics));
   ARGOSY_TRY_STATUS(run_export_passes(pt2_pipeline(), program, hooks, diagnostics));
-  ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
   ARGOSY_TRY_STATUS(prepared->lay_out(program));
   return prepared;
 }

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "driver/dim_limits.h"
 #include "driver/export_hooks.h"
-#include "driver/run_passes.h"
 #include "io/output.h"
 #include "io/pt2_format.h"
 
@@ -144,7 +143,6 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
                                      const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   ARGOSY_TRY(executorch::LoweringOptions lowering, complete_options(program, options, facts, diagnostics));
   ARGOSY_TRY_STATUS(run_export_passes(executorch::executorch_pipeline(lowering), program, options.hooks, diagnostics));
-  ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
   Document document;
   executorch::DataTable data;
   Status status;  // the first error; those of later components are in the diagnostics

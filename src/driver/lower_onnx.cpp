@@ -3,7 +3,6 @@
 #include "backends/onnx/lowering.h"
 #include "base/text.h"
 #include "driver/export_hooks.h"
-#include "driver/run_passes.h"
 #include "driver/weights_as_inputs.h"
 
 namespace argosy {
@@ -24,7 +23,6 @@ Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxO
                                                     Diagnostics& diagnostics) {
   ARGOSY_TRY_STATUS(check_opset(options));
   ARGOSY_TRY_STATUS(run_export_passes(onnx::onnx_pipeline(options.lowering), program, options.hooks, diagnostics));
-  ARGOSY_TRY_STATUS(verify_input(program, diagnostics));
   std::vector<onnx::NamedModel> models;
   Status status;  // the first error; those of later components are in the diagnostics
   for (const Component& component : program.components) {

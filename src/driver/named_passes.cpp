@@ -1,5 +1,7 @@
 #include "driver/named_passes.h"
 
+#include <vector>
+
 #include "backends/executorch/lowering.h"
 #include "backends/onnx/lowering.h"
 #include "backends/pt2/lowering.h"

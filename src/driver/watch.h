@@ -23,7 +23,6 @@ class Watch {
  public:
   explicit Watch(WatchOptions options) : options_(std::move(options)) {}
 
-  const WatchOptions& options() const { return options_; }
   /// For one pipeline; must not outlive this.
   PipelineHooks hooks();
   /// The first dump that could not be written.

@@ -65,55 +65,54 @@ class WatchTest : public testing::Test {
     EXPECT_EQ(again.error().message, status.error().message);
   }
 
+  /// Hooks that watch with these options.
+  const ExportHooks* watched(WatchOptions options) {
+    hooks_.watch = &watch_.emplace(std::move(options));
+    return &hooks_;
+  }
+
   std::filesystem::path root_;
   Diagnostics diagnostics_;
+  std::optional<Watch> watch_;
+  ExportHooks hooks_;
 };
 
 TEST_F(WatchTest, a_failing_pass_of_onnx_leaves_a_reproducer) {
-  Watch watch({.repro_dir = folder()});
-  ExportHooks hooks;
-  hooks.watch = &watch;
   OnnxOptions options;
-  options.hooks = &hooks;
+  options.hooks = watched({.repro_dir = folder()});
   auto lowered = lower_to_onnx(program(kOddRoot), options, diagnostics_);
   expect_replay(lowered ? Status() : fail(lowered.error()), "legalise-for-onnx");
-  EXPECT_EQ(watch.failure_text(), "reproducer: " + folder().string() + "/  (argosy replay " + folder().string() + ")");
+  EXPECT_EQ(watch_->failure_text(),
+            "reproducer: " + folder().string() + "/  (argosy replay " + folder().string() + ")");
 }
 
 TEST_F(WatchTest, a_failing_pass_of_executorch_leaves_a_reproducer) {
-  Watch watch({.repro_dir = folder()});
-  ExportHooks hooks;
-  hooks.watch = &watch;
   ExecutorchOptions options;
-  options.hooks = &hooks;
+  options.hooks = watched({.repro_dir = folder()});
   auto lowered = lower_to_executorch(program(kOddRoot), options, {}, diagnostics_);
   expect_replay(lowered ? Status() : fail(lowered.error()), "legalise-for-executorch");
 }
 
 TEST_F(WatchTest, a_failing_pass_of_pt2_leaves_a_reproducer) {
-  Watch watch({.repro_dir = folder()});
-  ExportHooks hooks;
-  hooks.watch = &watch;
   Program foreign = program(kForeign);
-  expect_replay(run_export_passes(pt2_pipeline(), foreign, &hooks, diagnostics_), "refuse-foreign-ops");
+  expect_replay(run_export_passes(pt2_pipeline(), foreign, watched({.repro_dir = folder()}), diagnostics_),
+                "refuse-foreign-ops");
 }
 
 TEST_F(WatchTest, what_users_can_mend_leaves_none_if_only_bugs_are_wanted) {
-  Watch watch({.repro_dir = folder(), .only_bugs = true});
-  ExportHooks hooks;
-  hooks.watch = &watch;
   Program foreign = program(kForeign);
-  EXPECT_FALSE(run_export_passes(pt2_pipeline(), foreign, &hooks, diagnostics_));
+  EXPECT_FALSE(
+      run_export_passes(pt2_pipeline(), foreign, watched({.repro_dir = folder(), .only_bugs = true}), diagnostics_));
   EXPECT_FALSE(std::filesystem::exists(folder()));
-  EXPECT_EQ(watch.failure_text(), "");
+  EXPECT_EQ(watch_->failure_text(), "");
 }
 
 TEST_F(WatchTest, programs_are_dumped_after_the_passes_that_are_asked_for) {
-  Watch watch({.dump_dir = root_ / "dump", .dump_after = {"fix-dims", "compact-ids"}, .verify_each = true});
-  ExportHooks hooks;
-  hooks.watch = &watch;
   Program fine = program(kFine);
-  ASSERT_TRUE(run_export_passes(pt2_pipeline(), fine, &hooks, diagnostics_));
+  ASSERT_TRUE(run_export_passes(
+      pt2_pipeline(), fine,
+      watched({.dump_dir = root_ / "dump", .dump_after = {"fix-dims", "compact-ids"}, .verify_each = true}),
+      diagnostics_));
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(root_ / "dump"))
     names.push_back(entry.path().filename());

@@ -1,15 +1,14 @@
 #pragma once
 
-#include <functional>
 #include <string_view>
 #include <vector>
 
-#include "passes/pass.h"
+#include "passes/rewrite_rules.h"
 
 namespace argosy {
 
-/// Whether a backend has an op for a node as it is.
-using Takes = std::function<bool(const Program&, const Component&, const Graph&, const Node&)>;
+/// Whether a backend has an op for a node as it is: those are left alone.
+using Takes = Leaves;
 
 /// Nodes that a backend does not take are written in other ATen ops (passes/decompose/), until it takes all
 /// of them or none that is left has a decomposition.

@@ -14,8 +14,6 @@ std::vector<int64_t> last_dims(size_t count) {
   return dims;
 }
 
-Argument optional(AtenBuilder& f, std::string_view name) { return f.has(name) ? Argument(f[name]) : Argument(None{}); }
-
 bool select_convolution(AtenBuilder& f) {
   ValueId input = f["input"], weight = f["weight"];
   const size_t rank = f.rank(weight), dims = rank - 2;
@@ -30,7 +28,7 @@ bool select_convolution(AtenBuilder& f) {
   ValueId result = f.node(aten::kConvolution,
                           {{"input", input},
                            {"weight", weight},
-                           {"bias", optional(f, "bias")},
+                           {"bias", f.argument("bias")},
                            {"stride", to_list(*stride)},
                            {"padding", to_list(*padding)},
                            {"dilation", to_list(*dilation)},
@@ -144,8 +142,8 @@ std::vector<ValueId> group_norm(AtenBuilder& f, ValueId x, int64_t groups, doubl
   TensorType moments{f.dtype(x), {f.size(x, 0), f.integer(groups)}, {}};
   return f.nodes(aten::kNativeGroupNorm,
                  {{"input", x},
-                  {"weight", optional(f, "weight")},
-                  {"bias", optional(f, "bias")},
+                  {"weight", f.argument("weight")},
+                  {"bias", f.argument("bias")},
                   {"N", f.as_argument(f.item(f.size(x, 0), {x}))},
                   {"C", f.as_argument(f.item(f.size(x, 1), {x}))},
                   {"HxW", f.as_argument(f.item(pixels, {x}))},
@@ -177,8 +175,8 @@ bool select_layer_norm(AtenBuilder& f) {
   std::vector<ValueId> results = f.nodes(aten::kNativeLayerNorm,
                                          {{"input", x},
                                           {"normalized_shape", *normalized},
-                                          {"weight", optional(f, "weight")},
-                                          {"bias", optional(f, "bias")},
+                                          {"weight", f.argument("weight")},
+                                          {"bias", f.argument("bias")},
                                           {"eps", f.argument("eps")}},
                                          {{f.dtype(x), f.shape(x), {}}, small, small});
   return f.replace(results[0]);

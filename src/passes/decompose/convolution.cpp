@@ -5,8 +5,6 @@
 namespace argosy::decompose {
 namespace {
 
-Argument optional(AtenBuilder& f, std::string_view name) { return f.has(name) ? Argument(f[name]) : Argument(None{}); }
-
 /// Patches that neither overlap nor leave anything out are rows of a linear layer.
 bool as_linear(AtenBuilder& f, ValueId input, ValueId weight) {
   for (size_t i = 2; i < 5; ++i) {
@@ -17,7 +15,7 @@ bool as_linear(AtenBuilder& f, ValueId input, ValueId weight) {
   if (!outputs || !inner.as_integer()) return false;
   ValueId rows = f.reshape(input, {f.size(input, 0), inner});
   ValueId matrix = f.reshape(weight, {f.size(weight, 0), inner});
-  ValueId product = f.node(aten::kLinear, {{"input", rows}, {"weight", matrix}, {"bias", optional(f, "bias")}},
+  ValueId product = f.node(aten::kLinear, {{"input", rows}, {"weight", matrix}, {"bias", f.argument("bias")}},
                            f.dtype(input), {f.size(input, 0), f.size(weight, 0)});
   return f.replace(f.reshape(product, f.result().shape));
 }
@@ -50,7 +48,7 @@ bool decompose_conv3d(AtenBuilder& f) {
     ValueId product = f.node(aten::kConv2d,
                              {{"input", part},
                               {"weight", f.select(weight, 2, tap)},
-                              {"bias", tap == 0 ? optional(f, "bias") : Argument(None{})},
+                              {"bias", tap == 0 ? f.argument("bias") : Argument(None{})},
                               {"stride", last(*stride)},
                               {"padding", last(*padding)},
                               {"dilation", last(*dilation)},

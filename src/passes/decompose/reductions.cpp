@@ -3,6 +3,7 @@
 #include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
 #include "passes/decompose/families.h"
+#include "passes/extremes.h"
 
 namespace argosy::decompose {
 namespace {
@@ -128,22 +129,14 @@ bool decompose_logcumsumexp(AtenBuilder& f) {
   return f.replace(f.node(aten::kLogsumexp, {{"self", summands}, {"dim", IntList{*dim + 1}}}, f.dtype(x), f.shape(x)));
 }
 
-/// What no element of a dtype is above, or below.
-std::optional<Argument> extreme(DType dtype, bool is_upper) {
-  if (kind_of(dtype) == DTypeKind::kFloat) return is_upper ? kInfinity : -kInfinity;
-  if (kind_of(dtype) != DTypeKind::kSigned) return std::nullopt;
-  auto largest = static_cast<int64_t>(~uint64_t{0} >> (65 - bits_of(dtype)));
-  return is_upper ? largest : -largest - 1;
-}
-
 /// cummax, cummin and where they are; of equal ones the last.
 bool decompose_cumulative_extreme(AtenBuilder& f) {
   bool is_max = f.op() == "aten.cummax.default";
   ValueId x = f["self"];
   std::optional<int64_t> dim = dim_of(f);
-  std::optional<Argument> rest = extreme(f.dtype(x), !is_max);
-  if (!dim || !rest) return false;
-  ValueId seen = all_up_to_each(f, x, *dim, *rest);
+  const DTypeKind kind = kind_of(f.dtype(x));
+  if (!dim || (kind != DTypeKind::kFloat && kind != DTypeKind::kSigned)) return false;
+  ValueId seen = all_up_to_each(f, x, *dim, extreme_of(f.dtype(x), !is_max));
   ValueId found =
       f.node(is_max ? aten::kAmax : aten::kAmin, {{"self", seen}, {"dim", IntList{*dim + 1}}}, f.dtype(x), f.shape(x));
   if (!f.is_used(1)) return f.replace({found, f.scalar(int64_t{0}, DType::kI64)});
