@@ -43,7 +43,7 @@ def text() -> str:
         "",
         f"{len(translated)} ops have a translation. {len(taken_apart)} more were seen to become such ops before: "
         f"{sum(op in decomposed for op in taken_apart)} are decomposed into others by rules that serve every backend "
-        "(`src/passes/decompose`), the rest are rewritten (writes to memory, synonyms, composites). Each has rows in `tests/ops`, "
+        "(`src/passes/decompose`, `src/passes/structures`), the rest are rewritten (writes to memory, synonyms, composites). Each has rows in `tests/ops`, "
         "which compare it with PyTorch in ONNX Runtime. Any other op is an error that names it and where in the model it is; all "
         "of them are told in one run.",
         "",

@@ -1,24 +1,26 @@
 #include "passes/legalise.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 
 #include "base/text.h"
 #include "passes/decompose/families.h"
 #include "passes/rewrite_rules.h"
+#include "passes/structures/structures.h"
 
 namespace argosy {
 namespace {
 
-auto families() {
-  return std::array{
-      decompose::activation(),  decompose::arithmetic(), decompose::arrangement(),     decompose::attention(),
-      decompose::convolution(), decompose::creation(),   decompose::einsum(),          decompose::experts(),
-      decompose::indexing(),    decompose::losses(),     decompose::norms(),           decompose::order(),
-      decompose::pooling(),     decompose::products(),   decompose::recurrent(),       decompose::reductions(),
-      decompose::resize(),      decompose::scatter(),    decompose::size_arithmetic(),
+std::vector<std::span<const RewriteRule>> families() {
+  std::vector<std::span<const RewriteRule>> all = {
+      decompose::activation(),  decompose::arithmetic(),      decompose::arrangement(), decompose::attention(),
+      decompose::convolution(), decompose::creation(),        decompose::einsum(),      decompose::indexing(),
+      decompose::losses(),      decompose::norms(),           decompose::order(),       decompose::pooling(),
+      decompose::products(),    decompose::recurrent(),       decompose::reductions(),  decompose::resize(),
+      decompose::scatter(),     decompose::size_arithmetic(),
   };
+  for (const Structure* structure : structures()) all.push_back(structure->portable);
+  return all;
 }
 
 }  // namespace

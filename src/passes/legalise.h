@@ -10,8 +10,8 @@ namespace argosy {
 /// Whether a backend has an op for a node as it is: those are left alone.
 using Takes = Leaves;
 
-/// Nodes that a backend does not take are written in other ATen ops (passes/decompose/), until it takes all
-/// of them or none that is left has a decomposition.
+/// Nodes that a backend does not take are written in other ATen ops (passes/decompose/, passes/structures/), until it
+/// takes all of them or none that is left has a decomposition.
 /// `backend` is in the pass's name: "legalise-for-onnx".
 Pass legalise(std::string_view backend, Takes takes);
 

@@ -10,12 +10,12 @@
 #include "ir/verify.h"
 #include "passes/compact_ids.h"
 #include "passes/decompose_complex.h"
-#include "passes/decompose_custom_ops.h"
 #include "passes/eliminate_dead_code.h"
 #include "passes/fix_dims.h"
 #include "passes/functionalise.h"
 #include "passes/merge_equal_nodes.h"
 #include "passes/normalise.h"
+#include "passes/structures/structures.h"
 #include "passes/verify_program.h"
 
 namespace argosy {
@@ -24,9 +24,10 @@ namespace {
 // In alphabetical order.
 constexpr NamedPass kPasses[] = {
     {"compact-ids", "number nodes and values densely, without gaps of erased ones", compact_ids},
-    {"decompose-attention", "attention in one op of ours becomes plain PyTorch", decompose_attention},
+    {"decompose-attention", "write attention, one op of a capture, in plain PyTorch", decompose_attention},
     {"decompose-complex", "complex tensors become real ones with a last dim of 2; after normalise", decompose_complex},
-    {"decompose-custom-ops", "take ops apart that plain PyTorch does not have", decompose_custom_ops},
+    {"decompose-structures", "write attention and experts, each one op of a capture, in plain PyTorch",
+     decompose_structures},
     {"eliminate-dead-code", "remove nodes that have no effect and whose results nobody uses", eliminate_dead_code},
     {"fix-dims", "put the number in the place of a size that has one value only", fix_dims},
     {"functionalise", "replace writes to tensors by new tensors; what inputs and buffers get becomes a result",

@@ -100,7 +100,7 @@ TEST(PipelineTest, rejects_unknown_names) {
   Error error = parse_pipeline("verify,no-such").error();
   EXPECT_EQ(error.message, "there is no pass \"no-such\"");
   EXPECT_EQ(error.hint,
-            "the passes are: compact-ids, decompose-attention, decompose-complex, decompose-custom-ops, "
+            "the passes are: compact-ids, decompose-attention, decompose-complex, decompose-structures, "
             "eliminate-dead-code, fix-dims, "
             "functionalise, merge-equal-nodes, normalise, verify");
 }

@@ -251,7 +251,7 @@ def test_opt_runs_passes_on_text(argosy: Argosy, tmp_path: Path) -> None:
 def test_opt_lists_passes(argosy: Argosy) -> None:
     stdout, _ = argosy.run("opt", "--list-passes")
     names = [line.split()[0] for line in stdout.splitlines()]
-    shared = ["compact-ids", "decompose-attention", "decompose-complex", "decompose-custom-ops", "eliminate-dead-code"]
+    shared = ["compact-ids", "decompose-attention", "decompose-complex", "decompose-structures", "eliminate-dead-code"]
     shared += ["fix-dims", "functionalise", "merge-equal-nodes", "normalise", "verify"]
     assert names[: len(shared)] == shared
     # Then those of each backend.

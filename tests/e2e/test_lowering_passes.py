@@ -15,7 +15,7 @@ from round_trip import RoundTrip
 torch = pytest.importorskip("torch", reason="archives are run with it")
 transformers = pytest.importorskip("transformers", reason="captures are made with it")
 
-PASSES = "decompose-custom-ops,functionalise,normalise,eliminate-dead-code,compact-ids"
+PASSES = "decompose-structures,functionalise,normalise,eliminate-dead-code,compact-ids"
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_lowered_capture_equals_the_plain_one(argosy: Argosy, family: str, tmp_p
     write_weight_plan(make_weight_plan(model), plan)
     weights = ("--checkpoint", model, "--plan", plan)
     plain, lowered = tmp_path / "plain.pt2", tmp_path / "lowered.pt2"
-    argosy.run("opt", capture, *weights, "--passes=decompose-custom-ops", "-o", plain)
+    argosy.run("opt", capture, *weights, "--passes=decompose-structures", "-o", plain)
     passes = PASSES.replace("normalise,", "normalise,decompose-complex,")
     argosy.run("opt", capture, *weights, "--verify-each", f"--passes={passes}", "-o", lowered)
     expected, actual = results(plain), results(lowered)

@@ -8,7 +8,7 @@ from op_case import Case
 
 FAMILIES = (
     "elementwise", "comparison", "reduction", "shape", "indexing", "nn", "vision", "creation", "symbolic",
-    "control_flow", "complex_numbers", "inplace", "experts",
+    "control_flow", "complex_numbers", "inplace", "attention", "experts",
 )  # fmt: skip
 
 

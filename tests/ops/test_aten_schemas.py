@@ -39,3 +39,18 @@ def test_no_schema_is_typed_by_hand():
         for text in re.findall(r'"(aten::[\w.]+\()', path.read_text())
     }
     assert typed == set()
+
+
+def test_structures_are_what_captures_have():
+    import torch
+    import transformers.integrations.moe  # noqa: F401 - registers the op
+
+    import argosy.capture.attention  # noqa: F401 - registers the op
+
+    ops = {"attention": torch.ops.argosy.attention, "experts": torch.ops.transformers.grouped_mm_fallback}
+    for path in (ROOT / "src/passes/structures").glob("*.cpp"):
+        if schema := re.search(r"kSchema =([^;]*);", path.read_text()):
+            text = "".join(re.findall(r'"([^"]*)"', schema[1]))
+            # In a graph of a capture a number is one that is known.
+            assert text == str(ops.pop(path.stem).default._schema).replace("SymInt", "int"), path.name
+    assert not ops

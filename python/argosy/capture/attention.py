@@ -2,7 +2,7 @@
 
 ``argosy::attention`` takes keys and values as the cache holds them (not repeated for grouped queries), mask, attention sinks,
 scale, soft cap and window. Captures have it only where asked for (``--attention whole``); what leaves through a ``.pt2`` file
-is plain ATen, to which the pass ``decompose-custom-ops`` takes it apart.
+is plain ATen, in which the pass ``decompose-structures`` writes it.
 """
 
 from __future__ import annotations

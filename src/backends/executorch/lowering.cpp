@@ -13,13 +13,13 @@
 #include "backends/executorch/xnnpack/delegate.h"
 #include "passes/compact_ids.h"
 #include "passes/decompose_complex.h"
-#include "passes/decompose_custom_ops.h"
 #include "passes/eliminate_dead_code.h"
 #include "passes/functionalise.h"
 #include "passes/legalise.h"
 #include "passes/merge_equal_nodes.h"
 #include "passes/normalise.h"
 #include "passes/rewrite_rules.h"
+#include "passes/structures/structures.h"
 
 namespace argosy::executorch {
 namespace {
@@ -107,6 +107,7 @@ std::span<const NamedPass> lowering_passes() { return kPasses; }
 
 Pipeline executorch_pipeline(const LoweringOptions& options) {
   Pipeline pipeline;
+  // Before legalise: bind-task puts custom_sdpa in the place of scaled_dot_product_attention over caches.
   pipeline.add(decompose_attention());
   pipeline.add(functionalise());
   pipeline.add(normalise());

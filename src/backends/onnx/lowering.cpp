@@ -3,7 +3,6 @@
 #include "backends/onnx/translations.h"
 #include "passes/compact_ids.h"
 #include "passes/decompose_complex.h"
-#include "passes/decompose_custom_ops.h"
 #include "passes/eliminate_dead_code.h"
 #include "passes/fix_dims.h"
 #include "passes/functionalise.h"
@@ -25,8 +24,6 @@ std::span<const NamedPass> lowering_passes() { return kPasses; }
 
 Pipeline onnx_pipeline(const LoweringOptions&) {
   Pipeline pipeline;
-  // Grouped products of experts are kept: they have a translation.
-  pipeline.add(decompose_attention());
   pipeline.add(fix_dims());
   pipeline.add(functionalise());
   pipeline.add(normalise());

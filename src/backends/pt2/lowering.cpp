@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "passes/compact_ids.h"
-#include "passes/decompose_custom_ops.h"
 #include "passes/fix_dims.h"
+#include "passes/structures/structures.h"
 
 namespace argosy {
 namespace {
@@ -44,7 +44,7 @@ std::span<const NamedPass> pt2_lowering_passes() { return kPasses; }
 
 Pipeline pt2_pipeline() {
   Pipeline pipeline;
-  pipeline.add(decompose_custom_ops());
+  pipeline.add(decompose_structures());
   pipeline.add(fix_dims());
   pipeline.add(refuse_foreign_ops());
   pipeline.add(compact_ids());

@@ -14,7 +14,6 @@ std::span<const RewriteRule> attention();
 std::span<const RewriteRule> convolution();
 std::span<const RewriteRule> creation();
 std::span<const RewriteRule> einsum();
-std::span<const RewriteRule> experts();
 std::span<const RewriteRule> indexing();
 std::span<const RewriteRule> losses();
 std::span<const RewriteRule> norms();

@@ -2,7 +2,7 @@
 
 #include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
-#include "passes/decomposition_families.h"
+#include "passes/structures/structures.h"
 
 namespace argosy {
 namespace {
@@ -17,30 +17,33 @@ double lowest(DType dtype) {
   }
 }
 
-/// argosy::attention(query, key, value, mask, sinks, scale, softcap, window), as its Python kernel computes it.
+constexpr std::string_view kSchema =
+    "argosy::attention(Tensor query, Tensor key, Tensor value, Tensor? mask, Tensor? sinks, float scale, float "
+    "softcap, int window) -> Tensor";
+
+/// Attention as the op's kernel in Python computes it (python/argosy/capture/attention.py).
 class Attention {
  public:
-  explicit Attention(AtenBuilder& f) : f_(f), arguments_(f.arguments()), query_(tensor(0)) {}
+  explicit Attention(AtenBuilder& f) : f_(f), query_(f["query"]) {}
 
   bool decompose() {
-    ValueId key = repeated(tensor(1)), value = repeated(tensor(2));
-    bool is_plain = number(6) == 0 && !arguments_[4].is<ValueId>();
+    ValueId key = repeated(f_["key"]), value = repeated(f_["value"]);
+    bool is_plain = number("softcap") == 0 && !f_.has("sinks");
     TensorType result{f_.dtype(query_), f_.shape(query_), {}};
     result.shape[3] = f_.size(value, 3);
     ValueId attended = is_plain ? f_.value(aten::kScaledDotProductAttention,
                                            {{"query", query_},
                                             {"key", key},
                                             {"value", value},
-                                            {"attn_mask", arguments_[3]},
-                                            {"scale", number(5)}},
+                                            {"attn_mask", f_.argument("mask")},
+                                            {"scale", number("scale")}},
                                            result)
                                 : f_.value(aten::kMatmul, {{"self", weights_of(key)}, {"other", value}}, result);
     return f_.become(aten::kContiguous, {{"self", attended}});
   }
 
  private:
-  ValueId tensor(size_t argument) const { return std::get<ValueId>(arguments_[argument].variant()); }
-  double number(size_t argument) const { return std::get<double>(arguments_[argument].variant()); }
+  double number(std::string_view name) const { return std::get<double>(f_.argument(name).variant()); }
 
   /// Each head of keys or values once for every query head that shares it.
   ValueId repeated(ValueId tensor) {
@@ -65,12 +68,12 @@ class Attention {
     std::swap(turned.strides[2], turned.strides[3]);
     ValueId scores = f_.matmul(
         query_, f_.value(aten::kTransposeInt, {{"self", key}, {"dim0", int64_t{-1}}, {"dim1", int64_t{-2}}}, turned));
-    scores = scaled(aten::kMulScalar, scores, number(5));
-    if (double cap = number(6); cap != 0) {
+    scores = scaled(aten::kMulScalar, scores, number("scale"));
+    if (double cap = number("softcap"); cap != 0) {
       scores = scaled(aten::kMulScalar, f_.tanh(scaled(aten::kDivScalar, scores, cap)), cap);
     }
-    if (const ValueId* mask = arguments_[3].get_if<ValueId>()) scores = masked(scores, *mask);
-    if (const ValueId* sinks = arguments_[4].get_if<ValueId>()) return softmax_with_sinks(scores, *sinks);
+    if (f_.has("mask")) scores = masked(scores, f_["mask"]);
+    if (f_.has("sinks")) return softmax_with_sinks(scores, f_["sinks"]);
     ValueId weights = f_.node(aten::kSoftmaxInt, {{"self", scores}, {"dim", int64_t{-1}}, {"dtype", DType::kF32}},
                               DType::kF32, f_.shape(scores));
     return f_.node(aten::kToDtype, {{"self", weights}, {"dtype", f_.dtype(scores)}}, f_.dtype(scores),
@@ -109,7 +112,6 @@ class Attention {
   }
 
   AtenBuilder& f_;
-  const std::vector<Argument> arguments_;
   ValueId query_;
 };
 
@@ -118,8 +120,10 @@ bool decompose_attention(AtenBuilder& f) { return Attention(f).decompose(); }
 constexpr RewriteRule kRules[] = {
     {.op = "argosy.attention.default", .name = "decompose-attention", .apply = write<decompose_attention>}};
 
+constexpr Structure kAttention = {.schema = kSchema, .plain = kRules, .portable = kRules};
+
 }  // namespace
 
-std::span<const RewriteRule> attention_decompositions() { return kRules; }
+const Structure& attention_structure() { return kAttention; }
 
 }  // namespace argosy

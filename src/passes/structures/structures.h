@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "passes/rewrite_rules.h"
+
+namespace argosy {
+
+/// An op for a sub-graph that engines may have a fast op for. Captures hold it whole. A backend that takes it
+/// translates it; for others `legalise` writes it in other ops. One file for each, in this folder.
+struct Structure {
+  std::string_view schema;  // of the op, as captures have it
+  /// In ops of plain PyTorch, with the values of the op's own kernel: for programs that PyTorch runs.
+  std::span<const RewriteRule> plain;
+  /// In ops that backends without such a kernel have: for `legalise`. Often the same.
+  std::span<const RewriteRule> portable;
+};
+
+/// argosy::attention.
+const Structure& attention_structure();
+/// transformers::grouped_mm_fallback: the rows of each expert times that expert's matrix.
+const Structure& experts_structure();
+
+inline std::array<const Structure*, 2> structures() { return {&attention_structure(), &experts_structure()}; }
+
+/// "decompose-structures": all of them, in plain PyTorch.
+Pass decompose_structures();
+/// "decompose-attention": only attention, for a backend that looks for scaled_dot_product_attention before it
+/// legalises.
+Pass decompose_attention();
+
+}  // namespace argosy
