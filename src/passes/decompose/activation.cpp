@@ -33,7 +33,8 @@ bool decompose_softplus(AtenBuilder& f) {
   std::optional<double> beta = f.number("beta"), threshold = f.number("threshold");
   if (!is_float(f, x) || !beta || *beta == 0 || !threshold) return false;
   ValueId rest = f.unary(aten::kLog1p, f.exp(f.neg(f.abs(f.mul(x, *beta)))));
-  ValueId smooth = f.add(f.unary(aten::kRelu, x), f.mul(rest, 1 / *beta));
+  ValueId positive = f.unary(aten::kRelu, x);
+  ValueId smooth = f.add(positive, f.mul(rest, 1 / *beta));
   // Beyond 20 there is no difference in f32.
   if (*threshold < 20) smooth = f.where(f.compare("gt", f.mul(x, *beta), Argument(*threshold)), x, smooth);
   return f.replace(smooth);
@@ -69,7 +70,8 @@ bool decompose_prelu(AtenBuilder& f) {
     shape[1] = f.size(weight, 0);
     weight = f.reshape(weight, shape);
   }
-  return f.replace(f.where(f.compare("gt", x, Argument(0.0)), x, f.mul(x, weight)));
+  ValueId is_positive = f.compare("gt", x, Argument(0.0));
+  return f.replace(f.where(is_positive, x, f.mul(x, weight)));
 }
 
 bool decompose_hardshrink(AtenBuilder& f) {
@@ -113,7 +115,8 @@ bool decompose_rrelu(AtenBuilder& f) {
   std::optional<double> lower = f.number("lower"), upper = f.number("upper");
   if (f.flag("training") || !lower || !upper) return false;
   ValueId x = f["self"];
-  return f.replace(f.where(f.compare("gt", x, Argument(0.0)), x, f.mul(x, (*lower + *upper) / 2)));
+  ValueId is_positive = f.compare("gt", x, Argument(0.0));
+  return f.replace(f.where(is_positive, x, f.mul(x, (*lower + *upper) / 2)));
 }
 
 constexpr RewriteRule kRules[] = {

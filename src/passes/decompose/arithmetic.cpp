@@ -43,7 +43,8 @@ bool decompose_exp2(AtenBuilder& f) { return f.replace(power_of_two(f, as_result
 /// tanh(x / 2) * (exp(x) + 1), which loses nothing of small numbers
 bool decompose_expm1(AtenBuilder& f) {
   ValueId x = as_result(f, "self");
-  return f.replace(f.mul(f.tanh(f.mul(x, 0.5)), f.add(f.exp(x), 1.0)));
+  ValueId tangent = f.tanh(f.mul(x, 0.5));
+  return f.replace(f.mul(tangent, f.add(f.exp(x), 1.0)));
 }
 
 /// log(u) * x / (u - 1) with u = 1 + x, which loses nothing of small numbers
@@ -74,7 +75,8 @@ bool decompose_erfinv(AtenBuilder& f) {
     return f.add(value, *(factors.end() - 1));
   };
   // Near 1 the difference is exact, and near 0 the polynomial needs few digits of w.
-  ValueId w = f.neg(f.log(f.mul(subtract_from(f, 1, x), f.add(x, 1.0))));
+  ValueId below = subtract_from(f, 1, x);
+  ValueId w = f.neg(f.log(f.mul(below, f.add(x, 1.0))));
   ValueId middle = polynomial(f.add(w, -2.5), {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06,
                                                0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941});
   ValueId tail =
@@ -112,16 +114,21 @@ bool decompose_nan_to_num(AtenBuilder& f) {
   };
   double limit = largest(f.dtype(x));
   auto constant = [&](double value) { return f.scalar(value, f.dtype(x)); };
-  ValueId result = f.where(is_nan(f, x), constant(given("nan", 0)), x);
+  // The elements of x that are `condition` become a number.
+  auto replaced = [&](ValueId condition, double value, ValueId rest) {
+    return f.where(condition, constant(value), rest);
+  };
+  ValueId result = replaced(is_nan(f, x), given("nan", 0), x);
   if (!f.has("posinf") && !f.has("neginf")) return f.replace(f.clamp(result, -limit, limit));
-  result = f.where(f.compare("eq", x, Argument(kInfinity)), constant(given("posinf", limit)), result);
-  return f.replace(f.where(f.compare("eq", x, Argument(-kInfinity)), constant(given("neginf", -limit)), result));
+  result = replaced(f.compare("eq", x, Argument(kInfinity)), given("posinf", limit), result);
+  return f.replace(replaced(f.compare("eq", x, Argument(-kInfinity)), given("neginf", -limit), result));
 }
 
 bool decompose_trunc(AtenBuilder& f) {
   constexpr std::string_view kCeil = aten::kCeil;
   ValueId x = f["self"];
-  return f.replace(f.where(f.compare("lt", x, Argument(0.0)), f.unary(kCeil, x), f.floor(x)));
+  ValueId is_negative = f.compare("lt", x, Argument(0.0)), up = f.unary(kCeil, x);
+  return f.replace(f.where(is_negative, up, f.floor(x)));
 }
 
 bool decompose_frac(AtenBuilder& f) { return f.replace(f.sub(f["self"], f.unary(aten::kTrunc, f["self"]))); }
@@ -187,7 +194,8 @@ bool decompose_heaviside(AtenBuilder& f) {
 
 bool decompose_hypot(AtenBuilder& f) {
   ValueId a = f["self"], b = f["other"];
-  return f.replace(f.sqrt(f.add(f.mul(a, a), f.mul(b, b))));
+  ValueId square = f.mul(a, a);
+  return f.replace(f.sqrt(f.add(square, f.mul(b, b))));
 }
 
 bool decompose_logaddexp(AtenBuilder& f) {
@@ -195,7 +203,8 @@ bool decompose_logaddexp(AtenBuilder& f) {
   ValueId high = f.binary(aten::kMaximum, a, b);
   ValueId difference = f.neg(f.abs(f.sub(a, b)));
   // Two equal infinities have no difference.
-  difference = f.where(is_nan(f, difference), f.scalar(0.0, f.dtype(difference)), difference);
+  ValueId has_none = is_nan(f, difference);
+  difference = f.where(has_none, f.scalar(0.0, f.dtype(difference)), difference);
   return f.replace(f.add(high, f.unary(aten::kLog1p, f.exp(difference))));
 }
 
@@ -214,15 +223,16 @@ bool decompose_copysign(AtenBuilder& f) {
   DType dtype = f.result().dtype;
   ValueId magnitude = f.abs(f.cast(f["self"], dtype)), sign = f.cast(f["other"], dtype);
   // 1 / x tells -0 from 0.
-  ValueId is_negative =
-      f.compare("lt", f.where(f.compare("eq", sign, Argument(0.0)), f.reciprocal(sign), sign), Argument(0.0));
+  ValueId is_zero = f.compare("eq", sign, Argument(0.0));
+  ValueId is_negative = f.compare("lt", f.where(is_zero, f.reciprocal(sign), sign), Argument(0.0));
   return f.replace(f.where(is_negative, f.neg(magnitude), magnitude));
 }
 
 bool decompose_signbit(AtenBuilder& f) {
   ValueId x = f["self"];
   if (!is_float(f, x)) return f.replace(f.compare("lt", x, Argument(int64_t{0})));
-  ValueId shown = f.where(f.compare("eq", x, Argument(0.0)), f.reciprocal(x), x);
+  ValueId is_zero = f.compare("eq", x, Argument(0.0));
+  ValueId shown = f.where(is_zero, f.reciprocal(x), x);
   return f.replace(f.compare("lt", shown, Argument(0.0)));
 }
 
@@ -243,10 +253,14 @@ bool decompose_isclose(AtenBuilder& f) {
   DType dtype = is_float(f, f["self"]) ? f.dtype(f["self"]) : DType::kF32;
   ValueId a = f.cast(f["self"], dtype), b = f.cast(f["other"], dtype);
   ValueId allowed = f.add(f.mul(f.abs(b), *rtol), *atol), distance = f.abs(f.sub(a, b));
-  ValueId is_near = f.bitwise_and(f.compare("le", distance, allowed), f.compare("lt", distance, Argument(kInfinity)));
+  ValueId is_near = f.compare("le", distance, allowed);
+  is_near = f.bitwise_and(is_near, f.compare("lt", distance, Argument(kInfinity)));
   ValueId is_close = f.binary(aten::kBitwiseOrTensor, is_near, f.compare("eq", a, b));
-  if (f.flag("equal_nan"))
-    is_close = f.binary(aten::kBitwiseOrTensor, is_close, f.bitwise_and(is_nan(f, a), is_nan(f, b)));
+  if (f.flag("equal_nan")) {
+    ValueId both = is_nan(f, a);
+    both = f.bitwise_and(both, is_nan(f, b));
+    is_close = f.binary(aten::kBitwiseOrTensor, is_close, both);
+  }
   return f.replace(is_close);
 }
 
@@ -256,12 +270,15 @@ bool decompose_atan2(AtenBuilder& f) {
   ValueId y = as_result(f, "self"), x = as_result(f, "other");
   ValueId angle = f.unary(kAtan, f.div(y, x));
   // -0 is below 0 here.
-  ValueId is_below = f.binary(aten::kBitwiseOrTensor, f.compare("lt", y, Argument(0.0)),
-                              f.compare("lt", f.reciprocal(y), Argument(0.0)));
+  ValueId is_below = f.compare("lt", y, Argument(0.0));
+  is_below = f.binary(aten::kBitwiseOrTensor, is_below, f.compare("lt", f.reciprocal(y), Argument(0.0)));
   auto constant = [&](double value) { return f.scalar(value, f.dtype(angle)); };
-  ValueId half_turn = f.where(is_below, constant(-std::numbers::pi), constant(std::numbers::pi));
-  ValueId result = f.where(f.compare("lt", x, Argument(0.0)), f.add(angle, half_turn), angle);
-  ValueId is_origin = f.bitwise_and(f.compare("eq", x, Argument(0.0)), f.compare("eq", y, Argument(0.0)));
+  ValueId back = constant(-std::numbers::pi);
+  ValueId half_turn = f.where(is_below, back, constant(std::numbers::pi));
+  ValueId is_left = f.compare("lt", x, Argument(0.0));
+  ValueId result = f.where(is_left, f.add(angle, half_turn), angle);
+  ValueId is_origin = f.compare("eq", x, Argument(0.0));
+  is_origin = f.bitwise_and(is_origin, f.compare("eq", y, Argument(0.0)));
   return f.replace(f.where(is_origin, constant(0), result));
 }
 

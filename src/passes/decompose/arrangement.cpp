@@ -19,7 +19,8 @@ bool decompose_unfold(AtenBuilder& f) {
   windows = f.symbols().add(windows, f.one());
   ValueId starts = f.mul_integer(f.arange(windows, DType::kI64, {x}), *step);
   ValueList indices(*dim + 1);
-  indices.back() = f.add(f.unsqueeze(starts, 1), f.arange(f.integer(*width), DType::kI64, {}));
+  starts = f.unsqueeze(starts, 1);
+  indices.back() = f.add(starts, f.arange(f.integer(*width), DType::kI64, {}));
   // [.., window, element, ..] with the elements last
   Sizes shape = f.shape(x);
   shape[*dim] = f.integer(*width);

@@ -138,7 +138,8 @@ bool decompose_flash_attention(AtenBuilder& f) {
   std::optional<double> scale = f.has("scale") ? f.number("scale") : std::nullopt;
   if (!scale && (f.has("scale") || !width)) return false;
   if (!scale) scale = 1 / std::sqrt(static_cast<double>(*width));
-  ValueId scores = f.matmul(f.mul(query, *scale), f.transpose(key, -1, -2));
+  ValueId scaled = f.mul(query, *scale);
+  ValueId scores = f.matmul(scaled, f.transpose(key, -1, -2));
   if (std::optional<Mask> mask = mask_of(f, query, key)) scores = f.add(scores, mask->added);
   ValueId total =
       f.node(kLogsumexp, {{"self", scores}, {"dim", to_list({-1})}}, f.dtype(scores), f.reduced(scores, {-1}, false));

@@ -38,8 +38,8 @@ bool decompose_triangle_indices(AtenBuilder& f) {
   constexpr std::string_view kNonzero = aten::kNonzero;
   std::optional<int64_t> rows = f.integer("row"), columns = f.integer("col");
   if (!rows || !columns) return false;
-  ValueId distance = f.sub(f.arange(f.integer(*columns), DType::kI64, {}),
-                           f.unsqueeze(f.arange(f.integer(*rows), DType::kI64, {}), 1));
+  ValueId column = f.arange(f.integer(*columns), DType::kI64, {});
+  ValueId distance = f.sub(column, f.unsqueeze(f.arange(f.integer(*rows), DType::kI64, {}), 1));
   bool is_lower = f.op() == "aten.tril_indices.default";
   ValueId is_inside = f.compare(is_lower ? "le" : "ge", distance, f.argument("offset"));
   ValueId places = f.node(kNonzero, {{"self", is_inside}}, DType::kI64, {f.result().shape[1], f.integer(2)});
@@ -90,7 +90,8 @@ bool decompose_multinomial(AtenBuilder& f) {
   if (!is_one_race) shape.insert(shape.end() - 1, f.integer(*samples));
   ValueId shares =
       f.node(aten::kRand, {{"size", f.items(shape, {weights})}, {"dtype", f.dtype(weights)}}, f.dtype(weights), shape);
-  ValueId speed = f.div(is_one_race ? weights : f.unsqueeze(weights, -2), f.neg(f.log(shares)));
+  ValueId length = is_one_race ? weights : f.unsqueeze(weights, -2);
+  ValueId speed = f.div(length, f.neg(f.log(shares)));
   if (!is_one_race) {
     return f.replace(f.node(kArgmax, {{"self", speed}, {"dim", int64_t{-1}}}, DType::kI64, result.shape));
   }

@@ -82,11 +82,13 @@ bool decompose_histc(AtenBuilder& f) {
   }
   DType dtype = kind_of(f.dtype(x)) == DTypeKind::kFloat ? f.dtype(x) : DType::kF32;
   values = f.cast(values, dtype);
-  is_inside = f.bitwise_and(f.compare("ge", values, Argument(*min)), f.compare("le", values, Argument(*max)));
+  is_inside = f.compare("ge", values, Argument(*min));
+  is_inside = f.bitwise_and(is_inside, f.compare("le", values, Argument(*max)));
   bin = f.floor(f.mul(f.mul(f.add(values, -*min), static_cast<double>(*bins)), 1 / (*max - *min)));
   bin = f.clamp(bin, 0.0, static_cast<double>(*bins - 1));
   ValueId all = f.arange(f.integer(*bins), dtype, {});
-  ValueId is_member = f.bitwise_and(f.compare("eq", f.unsqueeze(bin, 1), all), f.unsqueeze(is_inside, 1));
+  ValueId is_member = f.compare("eq", f.unsqueeze(bin, 1), all);
+  is_member = f.bitwise_and(is_member, f.unsqueeze(is_inside, 1));
   return f.replace(f.cast(f.sum(is_member, {0}, false, DType::kI64), result.dtype));
 }
 
@@ -113,7 +115,8 @@ bool decompose_masked_scatter(AtenBuilder& f) {
   ValueId places = f.node(kCumsum, {{"self", is_true}, {"dim", int64_t{0}}}, DType::kI64, f.shape(is_true));
   // A zero in front: places that are not true ask for it, and no elements at all are legal too.
   ValueId zero = f.full({f.one()}, int64_t{0}, result.dtype, {});
-  ValueId taken = f.index_select(f.cat({zero, f.cast(flat(source), result.dtype)}, 0), 0, f.mul(places, is_true));
+  ValueId elements = f.cat({zero, f.cast(flat(source), result.dtype)}, 0);
+  ValueId taken = f.index_select(elements, 0, f.mul(places, is_true));
   return f.replace(f.where(mask, f.reshape(taken, result.shape, {self, mask}), self));
 }
 

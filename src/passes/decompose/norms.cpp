@@ -55,7 +55,8 @@ bool decompose_batch_norm(AtenBuilder& f) {
   if (f.has("weight")) factor = f.mul(factor, f["weight"]);
   ValueId shift = f.neg(f.mul(mean, factor));
   if (f.has("bias")) shift = f.add(shift, f["bias"]);
-  ValueId result = f.add(f.mul(x, by_channel(f, factor, x)), by_channel(f, shift, x));
+  ValueId scaled = f.mul(x, by_channel(f, factor, x));
+  ValueId result = f.add(scaled, by_channel(f, shift, x));
   if (f.output_count() == 1) return f.replace(result);
   ValueId none = f.full({f.integer(0)}, 0.0, dtype, {});
   return f.replace({result, none, none});
@@ -121,7 +122,8 @@ bool decompose_cosine_similarity(AtenBuilder& f) {
   auto at = static_cast<int64_t>(*dim);
   double eps = f.number("eps").value_or(1e-8);
   auto unit = [&](ValueId x) { return f.div(x, f.clamp(vector_norm(f, x, 2, {at}, true), eps, std::nullopt)); };
-  return f.replace(f.sum(f.mul(unit(a), unit(b)), {at}, false));
+  ValueId first = unit(a);
+  return f.replace(f.sum(f.mul(first, unit(b)), {at}, false));
 }
 
 /// Distances of rows, one by one.
@@ -141,10 +143,12 @@ bool decompose_cdist(AtenBuilder& f) {
   if (order == 2.0 &&
       std::max(f.size(a, -2).as_integer().value_or(0), f.size(b, -2).as_integer().value_or(0)) > kFewRows) {
     ValueId other = f.transpose(b, -2, -1);
-    ValueId squares = f.add(f.sum(f.mul(a, a), {-1}, true), f.sum(f.mul(other, other), {-2}, true));
+    ValueId squares = f.sum(f.mul(a, a), {-1}, true);
+    squares = f.add(squares, f.sum(f.mul(other, other), {-2}, true));
     return f.replace(f.sqrt(f.clamp(f.sub(squares, f.mul(f.matmul(a, other), 2.0)), 0.0, std::nullopt)));
   }
-  ValueId difference = f.sub(f.unsqueeze(a, -2), f.unsqueeze(b, -3));
+  ValueId rows = f.unsqueeze(a, -2);
+  ValueId difference = f.sub(rows, f.unsqueeze(b, -3));
   return f.replace(vector_norm(f, difference, *order, {-1}, false));
 }
 

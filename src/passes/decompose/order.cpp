@@ -113,7 +113,8 @@ bool decompose_unique_consecutive(AtenBuilder& f) {
   if (f.has("dim")) return false;
   ValueId x = flat(f, f["self"]);
   const SymExpr count = f.result().shape[0], fewer = f.symbols().sub(f.size(x, 0), f.one());
-  ValueId is_new = f.compare("ne", f.slice(x, 0, 1, fewer), f.slice(x, 0, 0, fewer));
+  ValueId next = f.slice(x, 0, 1, fewer);
+  ValueId is_new = f.compare("ne", next, f.slice(x, 0, 0, fewer));
   is_new = f.cat({f.full({f.one()}, true, DType::kBool, {}), is_new}, 0);
   ValueId values = f.node(aten::kMaskedSelect, {{"self", x}, {"mask", is_new}}, f.dtype(x), {count});
   ValueId inverse = f.reshape(f.add_integer(cumsum(f, is_new), -1), f.shape(f["self"]), {f["self"]});

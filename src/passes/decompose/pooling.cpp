@@ -62,7 +62,8 @@ ValueId windows(AtenBuilder& f, ValueId x, int64_t dim, int64_t parts) {
   ValueId part = f.unsqueeze(f.arange(f.integer(parts), DType::kI64, {}), 1);
   ValueId start = divided(f.mul(part, size));
   ValueId end = divided(f.add_integer(f.mul(f.add_integer(part, 1), size), parts - 1));
-  return f.bitwise_and(f.compare("ge", place, start), f.compare("lt", place, end));
+  ValueId is_after = f.compare("ge", place, start);
+  return f.bitwise_and(is_after, f.compare("lt", place, end));
 }
 
 /// A dim of any size. A mean is a product with the share of each element in each window.

@@ -25,8 +25,10 @@ void step_lstm(AtenBuilder& f, ValueId gates, const Cell& cell, std::vector<Valu
   int64_t size = width.as_integer().value_or(0);
   auto gate = [&](int64_t i) { return f.slice(gates, -1, i * size, width); };
   ValueId kept = f.mul(f.sigmoid(gate(1)), states[1]);
-  states[1] = f.add(kept, f.mul(f.sigmoid(gate(0)), f.tanh(gate(2))));
-  states[0] = f.mul(f.sigmoid(gate(3)), f.tanh(states[1]));
+  ValueId opened = f.sigmoid(gate(0));
+  states[1] = f.add(kept, f.mul(opened, f.tanh(gate(2))));
+  ValueId shown = f.sigmoid(gate(3));
+  states[0] = f.mul(shown, f.tanh(states[1]));
 }
 
 void step_gru(AtenBuilder& f, ValueId gates, const Cell& cell, std::vector<ValueId>& states) {
@@ -34,9 +36,12 @@ void step_gru(AtenBuilder& f, ValueId gates, const Cell& cell, std::vector<Value
   SymExpr width = f.size(states[0], -1);
   int64_t size = width.as_integer().value_or(0);
   auto part = [&](ValueId x, int64_t i) { return f.slice(x, -1, i * size, width); };
-  ValueId reset = f.sigmoid(f.add(part(gates, 0), part(own, 0)));
-  ValueId update = f.sigmoid(f.add(part(gates, 1), part(own, 1)));
-  ValueId fresh = f.tanh(f.add(part(gates, 2), f.mul(reset, part(own, 2))));
+  auto gate = [&](int64_t i) {
+    ValueId given = part(gates, i);
+    return f.sigmoid(f.add(given, part(own, i)));
+  };
+  ValueId reset = gate(0), update = gate(1), given = part(gates, 2);
+  ValueId fresh = f.tanh(f.add(given, f.mul(reset, part(own, 2))));
   states[0] = f.add(fresh, f.mul(update, f.sub(states[0], fresh)));
 }
 

@@ -63,7 +63,8 @@ bool decompose_variance(AtenBuilder& f) {
   for (int64_t dim : dims) count = f.symbols().mul(count, f.size(x, dim));
   ValueId distance = f.sub(x, f.mean(x, dims, true));
   ValueId divisor = f.add(f.scalar(f.as_argument(f.item(count, {x})), dtype), -*correction);
-  return f.replace(f.div(f.sum(f.mul(distance, distance), dims, f.flag("keepdim")), f.clamp(divisor, 0.0, {})));
+  ValueId total = f.sum(f.mul(distance, distance), dims, f.flag("keepdim"));
+  return f.replace(f.div(total, f.clamp(divisor, 0.0, {})));
 }
 
 /// max + log(sum(exp(x - max))), where a maximum that is not finite is left out.
@@ -71,7 +72,8 @@ bool decompose_logsumexp(AtenBuilder& f) {
   ValueId x = f.cast(f["self"], f.result().dtype);
   std::vector<int64_t> dims = f.dims("dim", f.rank(x));
   ValueId high = f.amax(x, dims, true);
-  high = f.where(f.compare("eq", f.abs(high), Argument(kInfinity)), f.scalar(0.0, f.dtype(x)), high);
+  ValueId is_infinite = f.compare("eq", f.abs(high), Argument(kInfinity));
+  high = f.where(is_infinite, f.scalar(0.0, f.dtype(x)), high);
   ValueId total = f.log(f.sum(f.exp(f.sub(x, high)), dims, true));
   return f.replace(f.reshape(f.add(total, high), f.result().shape));
 }
@@ -104,7 +106,8 @@ ValueId up_to_each(AtenBuilder& f, ValueId x, int64_t dim) {
 
 /// [.., n, ..] to [.., n, n, ..]: row i has what counts for result i, and `rest` elsewhere.
 ValueId all_up_to_each(AtenBuilder& f, ValueId x, int64_t dim, Argument rest) {
-  return f.where(up_to_each(f, x, dim), f.unsqueeze(x, dim), f.scalar(std::move(rest), f.dtype(x)));
+  ValueId counts = up_to_each(f, x, dim), elements = f.unsqueeze(x, dim);
+  return f.where(counts, elements, f.scalar(std::move(rest), f.dtype(x)));
 }
 
 /// A dim of a tensor that has some.

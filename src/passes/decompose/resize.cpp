@@ -29,7 +29,10 @@ ValueId as_tensor(AtenBuilder& f, const IntItem& size, DType dtype) { return f.s
 ValueId step_of(AtenBuilder& f, const Axis& axis, bool aligns_corners, ValueId x) {
   ValueId from = as_tensor(f, f.item(axis.from, {x}), DType::kF32);
   ValueId to = as_tensor(f, axis.size ? *axis.size : f.item(axis.to, {x}), DType::kF32);
-  if (aligns_corners) return f.div(f.add(from, -1.0), f.clamp(f.add(to, -1.0), 1.0, std::nullopt));
+  if (aligns_corners) {
+    from = f.add(from, -1.0);
+    return f.div(from, f.clamp(f.add(to, -1.0), 1.0, std::nullopt));
+  }
   if (axis.scale) return f.scalar(1 / *axis.scale, DType::kF32);
   return f.div(from, to);
 }
@@ -124,7 +127,8 @@ ValueId smooth_weights(AtenBuilder& f, const Axis& axis, Filter filter, bool ali
   ValueId centre = f.unsqueeze(f.mul(f.add(places, 0.5), step), 1), pixel = f.arange(axis.from, DType::kF32, {input});
   ValueId reach = f.mul(width, filter == Filter::kLinear ? 1.0 : 2.0);
   ValueId first = f.floor(f.add(f.sub(centre, reach), 0.5)), end = f.floor(f.add(f.add(centre, reach), 0.5));
-  ValueId is_near = f.bitwise_and(f.compare("ge", pixel, first), f.compare("lt", pixel, end));
+  ValueId is_near = f.compare("ge", pixel, first);
+  is_near = f.bitwise_and(is_near, f.compare("lt", pixel, end));
   ValueId x = f.abs(f.div(f.sub(f.add(pixel, 0.5), centre), width));
   ValueId weight;
   if (filter == Filter::kLinear) {
@@ -133,7 +137,8 @@ ValueId smooth_weights(AtenBuilder& f, const Axis& axis, Filter filter, bool ali
     constexpr double a = -0.5;
     ValueId near = f.add(f.mul(f.mul(f.add(f.mul(x, a + 2), -(a + 3)), x), x), 1.0);
     ValueId far = f.mul(f.add(f.mul(f.add(f.mul(f.add(x, -5.0), x), 8.0), x), -4.0), a);
-    weight = f.where(f.compare("lt", x, Argument(1.0)), near, f.where(f.compare("lt", x, Argument(2.0)), far, 0.0));
+    weight = f.where(f.compare("lt", x, Argument(2.0)), far, 0.0);
+    weight = f.where(f.compare("lt", x, Argument(1.0)), near, weight);
   }
   weight = f.where(is_near, weight, 0.0);
   return f.cast(f.div(weight, f.sum(weight, {1}, true)), f.dtype(input));

@@ -59,7 +59,8 @@ bool decompose_scatter_reduce(AtenBuilder& f) {
   for (size_t i = *dim + 1; i < f.rank(self); ++i) places = f.unsqueeze(places, -1);
   ValueId is_own = f.compare("eq", f.unsqueeze(index, at), places);
   const Argument neutral = how == "prod" ? Argument(int64_t{1}) : extreme_of(result.dtype, how == "amin");
-  ValueId values = f.where(is_own, f.unsqueeze(source, at), f.scalar(neutral, result.dtype));
+  ValueId written = f.unsqueeze(source, at);
+  ValueId values = f.where(is_own, written, f.scalar(neutral, result.dtype));
   Sizes shape = f.reduced(values, {at + 1}, false);
   ValueId total;
   if (how == "prod") {
@@ -106,7 +107,8 @@ bool decompose_bincount(AtenBuilder& f) {
   ValueId is_member = f.compare("eq", f.unsqueeze(self, 1), all);
   if (!f.has("weights")) return f.replace(f.sum(is_member, {0}, false, DType::kI64));
   ValueId weights = f.cast(f["weights"], result.dtype);
-  return f.replace(f.sum(f.mul(f.cast(is_member, result.dtype), f.unsqueeze(weights, 1)), {0}, false));
+  ValueId counts = f.cast(is_member, result.dtype);
+  return f.replace(f.sum(f.mul(counts, f.unsqueeze(weights, 1)), {0}, false));
 }
 
 constexpr RewriteRule kRules[] = {

@@ -32,7 +32,8 @@ void emit_floor_div(const NodeTranslator& e, const Translation&) {
 }
 
 void emit_true_div(const NodeTranslator& e, const Translation&) {
-  e.yield(e.div(e.cast(operand(e, "a"), DType::kF64), e.cast(operand(e, "b"), DType::kF64)));
+  Ref dividend = e.cast(operand(e, "a"), DType::kF64);
+  e.yield(e.div(dividend, e.cast(operand(e, "b"), DType::kF64)));
 }
 
 void emit_unary(const NodeTranslator& e, const Translation& row) { e.yield(e.node(row.onnx_op, {operand(e, "a")})); }

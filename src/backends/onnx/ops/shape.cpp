@@ -56,7 +56,8 @@ Ref bound(const NodeTranslator& e, std::string_view name, int64_t otherwise) {
 // Both clamp bounds and count negative ones from the end.
 void emit_slice(const NodeTranslator& e, const Translation&) {
   int64_t axis = e.dim("dim", e.rank("self"));
-  e.yield(e.slice(e.tensor("self"), axis, bound(e, "start", 0), bound(e, "end", INT64_MAX), e.integer("step")));
+  Ref self = e.tensor("self"), start = bound(e, "start", 0), end = bound(e, "end", INT64_MAX);
+  e.yield(e.slice(self, axis, start, end, e.integer("step")));
 }
 
 // select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)
