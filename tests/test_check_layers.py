@@ -55,7 +55,8 @@ def test_rejects(tmp_path, name, include, complaint):
             {"python/argosy/run/a.py": "from . import b", "python/argosy/run/b.py": "def f():\n    from .a import g"},
             "a circle: argosy.run.a -> argosy.run.b -> argosy.run.a",
         ),
-        ({"python/argosy/check/a.py": "from ..coverage import b", "python/argosy/coverage/b.py": ""}, "check may not import"),
+        ({"python/argosy/check/a.py": "from ..exporters import b", "python/argosy/exporters/b.py": ""}, "check may not import"),
+        ({"python/argosy/check/a.py": "def f():\n    from sweeps.twins import main"}, "the package may not import sweeps"),
         ({"python/argosy/new/a.py": ""}, "belongs to no known part of the package"),
     ],
 )

@@ -46,7 +46,6 @@ MAY_IMPORT = {
     "capture": [*_LEAVES, "observer"],
     "check": [*_LEAVES, "observer", "capture", "run"],
     "exporters": [*_LEAVES, "observer", "capture", "check"],
-    "coverage": [*_LEAVES, "observer", "capture", "check", "run", "exporters"],
 }
 
 # Where third-party headers may appear: (pattern of the header, path prefixes).
@@ -113,6 +112,8 @@ def imports(root: Path) -> tuple[dict[str, set[str]], list[str]]:
         part = _part(module)
         if part and part not in MAY_IMPORT:
             found.append(f"{module}: belongs to no known part of the package; add it to tools/check_layers.py")
+        if any(name.partition(".")[0] == "sweeps" for name in _names(module, path)):
+            found.append(f"{module}: the package may not import sweeps, which users do not have")
         for target in sorted(graph[module]):
             other = _part(target)
             if part in MAY_IMPORT and other and other != part and other not in MAY_IMPORT[part]:
@@ -130,19 +131,24 @@ def _part(module: str) -> str:
 
 
 def _imported(module: str, path: Path, modules: set[str]) -> Iterator[str]:
+    """Those of ``modules`` that a module imports."""
+    for name in _names(module, path):
+        while name and name not in modules:
+            name = name.rpartition(".")[0]
+        if name and name != "argosy":
+            yield name
+
+
+def _names(module: str, path: Path) -> Iterator[str]:
+    """Full names of all that a module imports."""
     home = module if path.name == "__init__.py" else module.rpartition(".")[0]
     for node in _nodes(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            yield from (alias.name for alias in node.names)
         else:
             parts = home.split(".")
             base = ".".join([*parts[: len(parts) - node.level + 1], *filter(None, [node.module])]) if node.level else node.module
-            names = [f"{base}.{alias.name}" for alias in node.names]
-        for name in names:
-            while name and name not in modules:
-                name = name.rpartition(".")[0]
-            if name and name != "argosy":
-                yield name
+            yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:

@@ -15,7 +15,7 @@ pytest.importorskip("onnxruntime_genai")
 pytest.importorskip("transformers")
 
 from argosy.check import media_runs as media  # noqa: E402
-from argosy.coverage.media_twins import media_twin, save_media_twin  # noqa: E402
+from sweeps.media_twins import media_twin, save_media_twin  # noqa: E402
 from argosy.run.bundles import open_bundle  # noqa: E402
 from argosy.run.given_media import wants_given_media  # noqa: E402
 

@@ -1,5 +1,5 @@
 """Bundles for Optimum, fed as it feeds them. Optimum itself needs another transformers than ours, and so an environment of its
-own: optimum_sweep.py runs it there."""
+own: `python tests/sweeps optimum` runs it there."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-import transformersjs_cases as cases
-from optimum_sweep import export
-from transformersjs_sweep import make_twin
-from twin_texts import NEW_TOKENS
+from sweeps import transformersjs_cases as cases
+from sweeps.exporting import export_bundle
+from sweeps.transformersjs import make_twin
+from sweeps.twin_texts import NEW_TOKENS
 
 ROOT = Path(__file__).parents[2]
 ARGOSY = os.environ.get("ARGOSY_BIN", str(ROOT / "build/release/apps/cli/argosy"))
@@ -25,7 +25,7 @@ def t5(tmp_path_factory: pytest.TempPathFactory) -> tuple[cases.Case, Path]:
     scratch = tmp_path_factory.mktemp("optimum")
     cases.quiet()
     case = cases.seq2seq(make_twin("t5", "seq2seq", scratch / "twin"), "t5")
-    assert export(ARGOSY, scratch / "twin", scratch / "bundle") == ""
+    assert export_bundle(ARGOSY, "optimum", scratch / "twin", scratch / "bundle")[0] == ""
     return case, scratch / "bundle"
 
 

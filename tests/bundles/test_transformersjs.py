@@ -1,4 +1,4 @@
-"""Bundles for transformers.js, run in it. All kinds of models are in transformersjs_sweep.py; here are those that need a graph
+"""Bundles for transformers.js, run in it. All kinds of models are in `python tests/sweeps transformersjs`; here are those that need a graph
 of their own: an encoder and decoder, a text with a picture, and pictures with texts."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-import transformersjs_sweep as sweep
+from sweeps import transformersjs as sweep
 from node_modules import node, node_modules
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,7 @@ from argosy.capture.session import Session, open_session, trace_session, write_s
 from argosy.errors import ExportError
 from captured import run_python
 
-#: One of each kind of structure; the full list is a command (python -m argosy.coverage capture).
+#: One of each kind of structure; the full list is a command (python tests/sweeps capture).
 FAMILIES = {
     "llama": "decoder with rotary positions",
     "gpt2": "learned positions, fused projections, layer norm",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="twins are PyTorch models")
 transformers = pytest.importorskip("transformers", reason="twins are models of transformers")
 
 from argosy.capture.twin import Sizes, build, model_class, sample_inputs, save, shrink  # noqa: E402
-from argosy.coverage.twins import main  # noqa: E402
+from sweeps import ROOT  # noqa: E402
+from sweeps.journal import Journal  # noqa: E402
+from sweeps.pages import installed  # noqa: E402
 
 FAMILIES = (
     "llama",
@@ -243,12 +248,13 @@ def test_a_saved_twin_loads(model_type, tmp_path):
         assert model.config.image_token_id in ids
 
 
-def test_trials_are_resumed_and_summed_up(tmp_path, capsys):
-    results = tmp_path / "results.jsonl"
-    results.write_text('{"model_type": "bert", "status": "forward", "reason": "as recorded", "kind": "encoder"}\n')
-    assert main(["gpt2", "bert", "--results", str(results)]) == 1  # one runs, one is on record as failed
-    printed = capsys.readouterr().out
-    assert "as recorded" in printed and "1 of 2" in printed
+def test_trials_are_resumed_and_summed_up(tmp_path):
+    journal = Journal(tmp_path / "twins.jsonl", installed("torch", "transformers"))
+    journal.add(("bert", "twin"), {"status": "forward", "reason": "as recorded"})
+    command = [sys.executable, str(ROOT / "tests/sweeps"), "twins", "gpt2", "bert", "--work", str(tmp_path), "--resume"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr  # one runs, one is on record as failed
+    assert "[1/1] gpt2 twin: ok" in done.stdout and "1 of 2" in done.stdout
 
 
 def test_configuration_of_a_part_that_no_table_lists(tmp_path):

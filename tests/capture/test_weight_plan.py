@@ -1,6 +1,6 @@
 """Weight plans: what C++ makes of a checkpoint by its plan is what from_pretrained loads, bit for bit.
 
-A few architectures here, one for each kind of conversion; tests/capture/weight_plan_check.py does all of them.
+A few architectures here, one for each kind of conversion; `python tests/sweeps weight-plans` does all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ transformers = pytest.importorskip("transformers", reason="plans are transformer
 
 from safetensors import safe_open  # noqa: E402
 from safetensors.torch import save_file  # noqa: E402
-from weight_plan_check import LAYOUTS, check_type, differences, make_twin, program, stream  # noqa: E402
+from sweeps import PROGRAM  # noqa: E402
+from sweeps.weight_plans import LAYOUTS, check_type, differences, make_twin, stream  # noqa: E402
 
 from argosy.capture.weight_plan import main, make_weight_plan, plan_text  # noqa: E402
 from argosy.errors import ExportError  # noqa: E402
@@ -36,7 +37,7 @@ KINDS = {
 
 @pytest.mark.parametrize("model_type", KINDS)
 def test_streamed_weights_are_those_that_transformers_loads(model_type: str, tmp_path: Path) -> None:
-    outcomes = check_type(model_type, tmp_path, program())
+    outcomes = check_type(model_type, tmp_path, PROGRAM)
     assert [(o.layout, o.status, o.detail) for o in outcomes] == [(layout, "equal", "") for layout in LAYOUTS]
     saved, _, halved = outcomes
     assert {step.split(":")[0] for step in saved.ops.split()} == KINDS[model_type]
@@ -58,7 +59,7 @@ def tensors_of(folder: Path) -> dict[str, torch.Tensor]:
 
 def assert_loads_alike(folder: Path, plan: dict[str, Any]) -> None:
     model = getattr(transformers, plan["model_class"]).from_pretrained(folder, dtype="auto")
-    found, message = stream(plan, folder, program())
+    found, message = stream(plan, folder, PROGRAM)
     assert not message
     assert differences(model.state_dict(), found) == []
 
@@ -131,7 +132,7 @@ def test_missing_weights_are_listed_and_refused_by_name(tmp_path: Path) -> None:
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     plan = make_weight_plan(folder)
     assert plan["missing"] == ["model.norm.weight"]
-    _, message = stream(plan, folder, program())
+    _, message = stream(plan, folder, PROGRAM)
     assert message == (
         "error[not-found]: the checkpoint has no tensor for \"model.norm.weight\"\n"
         "  hint: give the checkpoint of a LlamaForCausalLM"
@@ -166,7 +167,7 @@ def test_same_checkpoint_same_bytes(tmp_path: Path) -> None:
 def test_a_plan_is_for_one_layout_only(tmp_path: Path) -> None:
     tiny("LlamaForCausalLM").save_pretrained(tmp_path / "a")
     tiny("LlamaForCausalLM", num_hidden_layers=1).save_pretrained(tmp_path / "b")
-    _, message = stream(make_weight_plan(tmp_path / "a"), tmp_path / "b", program())
+    _, message = stream(make_weight_plan(tmp_path / "a"), tmp_path / "b", PROGRAM)
     assert "made for a checkpoint of other names, dtypes or shapes" in message
 
 
@@ -204,6 +205,6 @@ def test_the_comparison_sees_a_wrong_weight(tmp_path: Path) -> None:
     plan = make_weight_plan(folder)
     (stacked,) = [w for w in plan["weights"] if w["name"] == "model.layers.0.mlp.experts.down_proj"]
     stacked["sources"][0], stacked["sources"][1] = stacked["sources"][1], stacked["sources"][0]
-    found, message = stream(plan, folder, program())
+    found, message = stream(plan, folder, PROGRAM)
     assert not message
     assert differences(model.state_dict(), found) == ["model.layers.0.mlp.experts.down_proj has other values"]

@@ -1,4 +1,4 @@
-"""Programs of tasks: what they generate is what the model generates. generation_sweep.py has more models."""
+"""Programs of tasks: what they generate is what the model generates. `python tests/sweeps generation` has more models."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("executorch")
 
-from generation_sweep import ROOT, compare, export, make_twin, vocabulary_size  # noqa: E402
-from generation_worker import letter_tokenizer  # noqa: E402
+from sweeps import ROOT  # noqa: E402
+from sweeps.generation import compare, export, make_twin, vocabulary_size  # noqa: E402
+from sweeps.workers.generation_worker import letter_tokenizer  # noqa: E402
 
 more = pytest.mark.skipif(
     "ARGOSY_MORE_TESTS" not in os.environ, reason="a capture takes half a minute; ARGOSY_MORE_TESTS=1 runs these too"

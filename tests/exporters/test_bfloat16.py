@@ -14,7 +14,7 @@ from core import find_core  # noqa: E402
 
 find_core()
 
-from argosy.coverage.model_state import ModelState  # noqa: E402
+from sweeps.model_state import ModelState  # noqa: E402
 from argosy.exporters import ExecutorchConfig, ExecutorchExporter, OnnxConfig, OnnxExporter  # noqa: E402
 
 

@@ -16,7 +16,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import argosy
 from argosy import ExportError
-from argosy.coverage.model_state import ModelState
+from sweeps.model_state import ModelState
 from argosy.exporters import (
     DynamoConfig,
     DynamoExporter,
@@ -31,7 +31,7 @@ from argosy.observer.calls import copy_value
 from argosy.patching import _PATCHES
 
 pytestmark = pytest.mark.skipif(
-    transformers.__version__.startswith("4."), reason="the tested series is 5; other_versions.py tries older ones"
+    transformers.__version__.startswith("4."), reason="the tested series is 5; `python tests/sweeps other-versions` tries older ones"
 )
 
 TEXT = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 50}
@@ -258,7 +258,7 @@ def test_nothing_changes_when_an_export_fails(kind: str, strict: bool) -> None:
 
 def test_memory() -> None:
     """The command that measures, on a small model; its figures for 1.1 B parameters are a run by hand."""
-    script = Path(__file__).with_name("live_memory.py")
+    script = Path(__file__).parents[1] / "bench/live_memory.py"
     environment = {**os.environ, "PYTHONPATH": str(Path(argosy.__file__).parents[1])}
     command = [sys.executable, str(script), "--layers", "1", "--hidden", "1024", "--vocabulary", "20000"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -287,8 +287,8 @@ def test_encoders_of_packed_media(kind: str, model_type: str, tmp_path: Path) ->
     from core import find_core
 
     find_core()
-    from argosy.coverage.live import OURS, run
-    from argosy.coverage.outcome import Report, make_twin
+    from sweeps.live import OURS, run
+    from sweeps.outcome import Report, make_twin
 
     report = Report(tmp_path / "report.json")
     twin, _ = make_twin(model_type, report)

@@ -21,7 +21,7 @@ find_core()
 from transformers import LlamaConfig, LlamaForCausalLM, ViTConfig, ViTForImageClassification  # noqa: E402
 
 from argosy import AutoHfExporter, ExportError, OnnxConfig, OnnxExporter  # noqa: E402
-from argosy.coverage.model_state import ModelState  # noqa: E402
+from sweeps.model_state import ModelState  # noqa: E402
 from argosy.exporters import decompose_for_generation, get_leaf_tensors  # noqa: E402
 from argosy.observer.calls import copy_value  # noqa: E402
 

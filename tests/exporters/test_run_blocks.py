@@ -1,13 +1,11 @@
-"""run_blocks.py finds the blocks of a document, runs them with the names changed, and tells what ran from what did not."""
+"""The sweep "blocks" finds the blocks of a document, runs them with the names changed, and tells what ran from what did not."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-from block_text import find_blocks  # noqa: E402
-from run_blocks import Outcome, judge, render, row_of, rows_that_differ, run_documents  # noqa: E402
+from sweeps.block_text import find_blocks
+from sweeps.blocks import Outcome, judge, render, row_of, rows_that_differ, run_documents
 
 PAGE = """Some page
 

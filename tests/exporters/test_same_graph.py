@@ -1,18 +1,11 @@
-"""A live model and the command give the same graph. The sweep over families is ``same_graph.py``."""
+"""A live model and the command give the same graph. ``python tests/sweeps same-graph`` does all families."""
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "ops"))
-from core import REPOSITORY  # noqa: E402
-from same_graph import compare, first_difference, outline  # noqa: E402
-
-PROGRAM = os.environ.get("ARGOSY_BIN", str(REPOSITORY / "build/release/apps/cli/argosy"))
+from sweeps import PROGRAM
+from sweeps.same_graph import compare, first_difference, outline
 
 
 @pytest.mark.parametrize(
@@ -22,7 +15,7 @@ PROGRAM = os.environ.get("ARGOSY_BIN", str(REPOSITORY / "build/release/apps/cli/
 )
 def test_a_live_model_and_the_command(model_type: str, component: str) -> None:
     pytest.importorskip("onnx", reason="models are read with it")
-    assert compare(model_type, PROGRAM) == {component: ""}
+    assert compare(model_type, str(PROGRAM)) == {component: ""}
 
 
 def test_what_differs_is_told() -> None:

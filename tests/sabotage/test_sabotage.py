@@ -1,4 +1,4 @@
-"""A few faults of each kind are caught by the check that every export has; sabotage_sweep.py has all of them."""
+"""A few faults of each kind are caught by the check that every export has; `python tests/sweeps sabotage` has all of them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from fault_rows import GENAI, ONNX, PT2, PTE, ROWS, TASK, TASK_8DA4W, Row  # noqa: E402
-from sabotage_sweep import PROGRAM, Workshop, all_faults, warm_python  # noqa: E402
+from sweeps.fault_rows import GENAI, ONNX, PT2, PTE, ROWS, TASK, TASK_8DA4W, Row  # noqa: E402
+from sweeps.sabotage import PROGRAM, Workshop, all_faults, warm_python  # noqa: E402
 
 CASES = [
     Row("gate-and-up", "llama", PT2),

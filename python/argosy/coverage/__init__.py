@@ -1,1 +1,0 @@
-"""Coverage: which families of models work, measured by a command and written to ``docs/coverage``."""

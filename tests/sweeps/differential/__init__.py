@@ -1,0 +1,1 @@
+"""The differential sweep: configurations drawn by seed, exported and compared with eager."""

@@ -1,0 +1,32 @@
+"""Exports by the command-line program: what it refuses, in its own words."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+
+def export(program: str | Path, *arguments: str | Path) -> tuple[str, str]:
+    """Why there is no export ("" if there is one), and all that the program said."""
+    done = subprocess.run([str(program), "export", *map(str, arguments)], capture_output=True, text=True)
+    said = done.stderr + done.stdout
+    if done.returncode == 0:
+        return "", said
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    errors = list(dict.fromkeys(line for line in lines if line.startswith("error"))) or lines[-1:]
+    if "no capture was made" in "".join(errors):  # Python's last words say why
+        words = [line.strip() for line in lines if re.match(r"\s*(\w+\.)*\w*(Error|Exception)\b.*:", line)]
+        errors = [f"no capture was made: {(words or lines)[-1]}"]
+    return ("; ".join(errors) or f"exit code {done.returncode}")[:600], said
+
+
+def export_bundle(program: str | Path, engine: str, model: Path, output: Path) -> tuple[str, str]:
+    """As above, of a bundle for an engine."""
+    refusal, said = export(program, "onnx", "--model", model, "--for", engine, "--check", "off", "-o", output)
+    return without(refusal, str(model.parent)), said
+
+
+def without(text: str, folder: str) -> str:
+    """Without names of temporary folders, which differ in every run."""
+    return text.replace(f"{folder}/", "").replace(folder, "")

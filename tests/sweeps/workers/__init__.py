@@ -1,0 +1,1 @@
+"""Programs that sweeps start: they run where transformers or argosy is not, or may be ended by an engine."""
