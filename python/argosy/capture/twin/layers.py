@@ -8,76 +8,27 @@ layer that is special in two ways stays so.
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
+
+from .roles import LAYERS as ROLES
 
 LAYERS = 2
 #: More than this many layers are never kept for a period's sake.
 _LONGEST_PERIOD = 8
 
-_COUNTS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers", "depth", "num_blocks")
-_OTHER_COUNTS = re.compile(r"(.*_)?(layers|num_\w*layers|n_layers?|depth|num_\w*blocks|num_flows|resampler_depth)$")
-#: Names that look like a count of layers and are none, or whose value the architecture depends on.
-_NOT_COUNTS = re.compile(
-    r"output_hidden_states|num_feat_extract_layers|num_query_pool_stages|.*_start_layer|mlp_only_layers|max_window_layers|iou_head_depth"
-    r"|num_encoder_blocks|num_kv_shared_layers|num_dense_layers|num_nextn_predict_layers|.*adapter_layers|.*prenet_layers|.*postnet_layers"
-    r"|num_random_blocks|(min|max)_depth|num_lstm_layers|num_residual_layers|no_rope_layers|cross_attention_layers|.*unshared.*|wrapped_.*"
-)
-#: Sets of layer indices that mark a kind of layer.
-_KIND_SETS = re.compile(
-    r"cross_attention_layers|mlp_only_layers|full_attn_idxs|global_attn_index(es)?|fullatt_block_indexes|attn_layer_indices"
-    r"|attention_layers_idx|moe_layers|global_attention_blocks|full_attention_layers|mamba_layers|no_rope_layer_indices|global_attn_idx"
-    r"|moe_layer_indices|hybrid_layer_ids|attention_layer_indices"
-)
-#: Sets of layers whose outputs are used, each for itself. The flag says whether 0 stands for the embedding.
-_TAP_SETS = {
-    "deepstack_visual_indexes": False,
-    "intermediate_layers_indices": False,
-    "backbone_out_indices": False,
-    "out_indices": True,
-    "_out_indices": True,
-    "encoder_layer_indices": False,
-}
-#: First layers, or last ones, that are of a kind of their own.
-_FROM_START = (
-    "first_k_dense_replace",
-    "moe_layer_start_index",
-    "num_dense_layers",
-    "max_window_layers",
-    "first_k_dense",
-)
-_FROM_END = ("num_kv_shared_layers",)
-#: Periods whose effect a list per layer repeats when there is one.
-_LISTED_PERIODS = (
-    "attn_layer_period",
-    "no_rope_layer_interval",
-    "sliding_window_pattern",
-    "_sliding_window_pattern",
-    "full_attention_interval",
-    "global_attn_every_n_layers",
-)
-_PERIODS = (
-    "expert_layer_period",
-    "decoder_sparse_step",
-    "moe_layer_freq",
-    "interleave_moe_layer_step",
-    "cross_attention_frequency",
-    "moe_every_n_layers",
-)
 _OFFSETS = {"attn_layer_period": "attn_layer_offset", "expert_layer_period": "expert_layer_offset"}
 
 
 def shrink_layers(config: dict[str, Any]) -> None:
     """Rewrites everything about layers in one configuration (not in those nested in it)."""
-    count = next((n for n in _COUNTS if _is_count(config.get(n))), None)
+    count = next((n for n in ROLES.patterns("stack") if _is_count(config.get(n))), None)
     if count is not None and "depths" not in config:
         _shrink_stack(config, count)
     for name, value in config.items():
-        if name != count and _is_count(value) and _OTHER_COUNTS.match(name) and not _NOT_COUNTS.match(name):
-            config[name] = config[count] if name in _COUNTS and count else min(value, LAYERS)
-        elif name in ("depths", "num_block_repeats", "blocks_per_stage", "layer_depths") and isinstance(
-            value, (list, tuple)
-        ):
+        role = ROLES.of(name)
+        if role in ("stack", "count") and name != count and _is_count(value):
+            config[name] = config[count] if role == "stack" and count else min(value, LAYERS)
+        elif role == "depths" and isinstance(value, (list, tuple)):
             config[name] = [min(v, 2 if i == 0 else 1) if isinstance(v, int) else v for i, v in enumerate(value)]
 
 
@@ -87,83 +38,83 @@ def _is_count(value: Any) -> bool:
 
 def _shrink_stack(config: dict[str, Any], count: str) -> None:
     total = config[count]
-    lists = [
-        name
-        for name, value in config.items()
-        if isinstance(value, (list, tuple))
-        and len(value) == total > LAYERS
-        and name not in _TAP_SETS
-        and not _KIND_SETS.fullmatch(name)
-    ]
-    kind_sets = [
-        n for n, v in config.items() if _KIND_SETS.fullmatch(n) and isinstance(v, (list, tuple)) and n not in lists
-    ]
-    taps = [n for n in _TAP_SETS if isinstance(config.get(n), (list, tuple))]
-    overrides = {int(i): values for i, values in (config.get("per_layer_config") or {}).items()}
-    kept = _kept_layers(config, total, lists, kind_sets, taps)
-    for name in lists:
+    stack = _Stack(config, total)
+    kept = stack.kept_layers()
+    for name in stack.lists:
         config[name] = [config[name][i] for i in kept]
+    overrides = {int(i): values for i, values in (config.get("per_layer_config") or {}).items()}
     if overrides:
         config["per_layer_config"] = {new: overrides[old] for new, old in enumerate(kept) if old in overrides}
-    for name in kind_sets:
+    for name in stack.kinds:
         config[name] = [new for new, old in enumerate(kept) if old in config[name]]
-    for name in taps:
-        first = int(_TAP_SETS[name])
+    for name, first in stack.taps.items():
         # negative indices count from the end and stay
         config[name] = [i if i < first else kept.index(min(i - first, total - 1)) + first for i in config[name]]
-    for name in _FROM_START:
-        if _is_count(config.get(name)):
-            config[name] = sum(old < config[name] for old in kept)
-    for name in _FROM_END:
-        if _is_count(config.get(name)):
-            config[name] = sum(old >= total - config[name] for old in kept)
+    for name in stack.first:
+        config[name] = sum(old < config[name] for old in kept)
+    for name in stack.last:
+        config[name] = sum(old >= total - config[name] for old in kept)
     config[count] = len(kept)
 
 
-def _kept_layers(
-    config: dict[str, Any], total: int, lists: list[str], kind_sets: list[str], taps: list[str]
-) -> list[int]:
-    period = _shrink_periods(config, listed=bool(lists))
-    cycle = config.get("block_types")
-    if isinstance(cycle, (list, tuple)) and 0 < len(cycle) < total:
-        period = math.lcm(period, len(cycle))
+class _Stack:
+    """What a configuration says of its layers, by the names of its attributes."""
 
-    def kind(i: int) -> tuple:
-        parts = [_hashable(config[name][i]) for name in lists]
-        parts += [i in config[name] for name in kind_sets]
-        parts += [i < config[name] for name in _FROM_START if _is_count(config.get(name))]
-        parts += [i >= total - config[name] for name in _FROM_END if _is_count(config.get(name))]
-        return tuple(parts)
+    def __init__(self, config: dict[str, Any], total: int) -> None:
+        self._config, self._total = config, total
+        roles = {name: ROLES.of(name) for name in config}
+        many = [name for name, value in config.items() if isinstance(value, (list, tuple))]
+        #: Each with the index of the first layer.
+        self.taps = {name: int(roles[name] != "taps") for name in many if str(roles[name]).startswith("taps")}
+        self.kinds = [name for name in many if roles[name] == "kinds"]
+        self.lists = [
+            n for n in many if len(config[n]) == total > LAYERS and n not in self.taps and n not in self.kinds
+        ]
+        self.first = [name for name, value in config.items() if roles[name] == "first" and _is_count(value)]
+        self.last = [name for name, value in config.items() if roles[name] == "last" and _is_count(value)]
+        unlisted = ("period",) if self.lists else ("period", "listed period")
+        self._periods = [n for n, v in config.items() if roles[n] in unlisted and _is_count(v) and v > 1]
 
-    tapped = {min(i - int(_TAP_SETS[n]), total - 1) for n in taps for i in config[n] if i >= int(_TAP_SETS[n])}
-    first_of: dict[tuple, int] = {}
-    for i in range(total):
-        first_of.setdefault(kind(i), i)
-    if period > 1:
-        # a period speaks of positions, so that layers can only be dropped at the end
-        return list(range(min(total, max(period, LAYERS, *(i + 1 for i in tapped), 0))))
-    kept = sorted({*first_of.values(), *tapped})
-    for i in range(total):
-        if len(kept) >= min(total, LAYERS):
-            break
-        kept = sorted({*kept, i})
-    return kept
+    def kept_layers(self) -> list[int]:
+        """Those that the small configuration keeps. Rewrites periods."""
+        config, total = self._config, self._total
+        period = self._shrink_periods()
+        cycle = config.get("block_types")
+        if isinstance(cycle, (list, tuple)) and 0 < len(cycle) < total:
+            period = math.lcm(period, len(cycle))
+        tapped = {min(i - first, total - 1) for n, first in self.taps.items() for i in config[n] if i >= first}
+        if period > 1:
+            # a period speaks of positions, so that layers can only be dropped at the end
+            return list(range(min(total, max(period, LAYERS, *(i + 1 for i in tapped), 0))))
+        first_of: dict[tuple, int] = {}
+        for i in range(total):
+            first_of.setdefault(self._kind(i), i)
+        kept = {*first_of.values(), *tapped}
+        for i in range(total):
+            if len(kept) < min(total, LAYERS):
+                kept.add(i)
+        return sorted(kept)
 
+    def _kind(self, i: int) -> tuple:
+        config = self._config
+        return (
+            *(_hashable(config[name][i]) for name in self.lists),
+            *(i in config[name] for name in self.kinds),
+            *(i < config[name] for name in self.first),
+            *(i >= self._total - config[name] for name in self.last),
+        )
 
-def _shrink_periods(config: dict[str, Any], *, listed: bool) -> int:
-    """Rewrites long periods as short ones; returns the number of layers after which all of them begin anew."""
-    whole = 1
-    for name in (*_LISTED_PERIODS, *_PERIODS):
-        period = config.get(name)
-        if not _is_count(period) or period == 1 or (listed and name in _LISTED_PERIODS):
-            continue
-        new = min(period, 4)
-        offset = _OFFSETS.get(name)
-        if offset is not None and isinstance(config.get(offset), int):
-            config[offset] = config[offset] * new // period
-        config[name] = new
-        whole = math.lcm(whole, new)
-    return min(whole, _LONGEST_PERIOD)
+    def _shrink_periods(self) -> int:
+        """Rewrites long periods as short ones; returns the number of layers after which all of them begin anew."""
+        config, whole = self._config, 1
+        for name in self._periods:
+            period, new = config[name], min(config[name], 4)
+            offset = _OFFSETS.get(name)
+            if offset is not None and isinstance(config.get(offset), int):
+                config[offset] = config[offset] * new // period
+            config[name] = new
+            whole = math.lcm(whole, new)
+        return min(whole, _LONGEST_PERIOD)
 
 
 def _hashable(value: Any) -> Any:

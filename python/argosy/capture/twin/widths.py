@@ -10,50 +10,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .tokens import VOCABULARY
+from .roles import HIDDEN, LISTS, NUMBERS, WINDOW
 
-HIDDEN = 64
-FEED_FORWARD = 96
-EXPERT_FEED_FORWARD = 32
-EXPERTS = 4
-WINDOW = 8
 #: Rows of tables of positions, unless longer texts are asked for.
 POSITIONS = 128
-#: Tokens that sparse attention picks. As in checkpoints more than a trace has, so that both take the same branch.
-PICKED = 64
 _FIRST_STAGE = 32
+#: A "block_size" above this counts positions; below it is one of linear or sparse attention.
+_LARGEST_BLOCK = 256
 
 _HEADS = re.compile(r"(.*?_)??(num_attention_heads|attention_heads|num_heads|n_heads?|num_attn_heads)$")
 _KEY_VALUE = ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "multi_query_group_num")
 _HEAD_DIM = re.compile(r"(.*_)?(head_dim|attention_head_size|d_kv|kv_channels)$")
-_FEED_FORWARD = re.compile(
-    r"(.*_)?(intermediate_size|ffn_dim|d_ff|n_inner|ffn_hidden_size|mlp_dim|ffn_size|intermediate_dim|feedforward_dim|feed_forward_size"
-    r"|dim_feedforward|mlp_hidden_size|block_ff_dim)$"
-)
-_STAGED = re.compile(
-    r"hidden_sizes|encoder_hidden_sizes|decoder_hidden_sizes|embed_dims?|embed_dim_per_stage|neck_hidden_sizes|backbone_channel_list"
-    r"|(encoder_|decoder_)?in_channels|fpn_channels|stage_channels"
-)
-_WIDTH = re.compile(
-    r"(.*_)?(hidden_size|d_model|n_embd|dim|size|width|channels?|units|bins|rank|hidden|features|embds_dim|num_pos_feats|hidden_dimension)$"
-)
-#: End like a width and are none (or are rewritten elsewhere).
-_NOT_WIDTH = re.compile(
-    r".*(image|img|patch|window|chunk|block|kernel|vocab|batch|pool|merge|stride|crop|spec|tile|frame|context|num_mel|"
-    r"grid|group|resolution|depth_separable|audio|beam|cache|multiple|label)\w*_(size|channels?|bins|dim)"
-    r"|(image|img|patch|window|chunk|block|input|kernel|batch|codebook|crop|spec|grid)_(size|embedding_size)|num_channels|in_channels|in_chans"
-    r"|audio_channels|query_dim|conv_L_cache|num_mel_bins|speaker_embedding_size|type_vocab_size|state_size|mamba_d_state|vocab_size"
-    r"|mask_(feature|time)_\w+|(linear_)?conv_kernel_dim|depth_separable_channels|duration_predictor_flow_bins|input_channels|scale|seq_len"
-    r"|mask_input_channels|num_pos_feats|rel_(2d_)?pos_bins|kernel_size|num_pos_bins|\w*_stride|lsh_\w+|local_attn\w+|bbox_embedding_size|in_dim|out_dim"
-)
-_EXPERT_COUNT = re.compile(
-    r"(num_)?(local_|routed_|moe_num_)?experts|n_routed_experts|moe_num_experts|n_experts|moe_num_local_experts"
-)
-_TOP_K = re.compile(r"(.*_)?(experts_per_tok|top_k|topk|experts_per_token|moe_k|top_k_experts|moe_topk)")
-_POSITIONS = re.compile(
-    r"(.*_)?(max_position_embeddings|n_positions|max_\w*positions|max_seq_len|n_ctx|max_sequence_length|max_2d_position_embeddings|seq_length"
-    r"|context_length|max_context_length|num_position_embeddings|max_text_len|max_relative_position)$"
-)
 
 
 class Widths:
@@ -61,9 +28,7 @@ class Widths:
 
     def __init__(self, trees: list[dict[str, Any]]) -> None:
         self._staged: dict[int, int] = {}
-        staged = [
-            v for tree in trees for n, v in tree.items() if _STAGED.fullmatch(n) and _whole_numbers(v) and len(v) > 1
-        ]
+        staged = [v for tree in trees for n, v in tree.items() if _are_stages(n, v)]
         if staged:
             smallest = min(min(values) for values in staged)
             for value in {v for values in staged for v in values}:
@@ -114,78 +79,34 @@ def shrink_widths(config: dict[str, Any], widths: Widths, reach: int = POSITIONS
         if isinstance(value, (list, tuple)):
             config[name] = _shrink_list(name, value, widths)
         elif isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            config[name] = min(value, reach) if _POSITIONS.match(name) else _shrink_number(name, value, widths)
+            config[name] = _shrink_number(name, value, widths, reach)
     _shrink_heads(config, old)
     _shrink_latent_attention(config)
     _shrink_state_space(config, old)
 
 
+def _are_stages(name: str, value: Any) -> bool:
+    return _whole_numbers(value) and len(value) > 1 and LISTS.of(name) == "stages"
+
+
 def _shrink_list(name: str, value: Any, widths: Widths) -> Any:
-    if not _whole_numbers(value):
-        return value
-    if _STAGED.fullmatch(name) and len(value) > 1:
+    if _are_stages(name, value):
         return [widths.of(v) for v in value]
-    if name == "attention_window":
-        return [min(v, WINDOW) for v in value]
-    if name == "window_size_per_stage":
-        return [min(v, 4) for v in value]
-    if _FEED_FORWARD.match(name):
-        return [min(v, FEED_FORWARD) for v in value]
-    if re.search(r"conv_dim|tdnn_dim|conv_channel|conv_channels", name):
-        return [min(v, 32) for v in value]
-    return value
+    role = LISTS.of(name) or NUMBERS.of(name)
+    return [min(v, role) for v in value] if isinstance(role, int) and _whole_numbers(value) else value
 
 
-def _shrink_number(name: str, value: int, widths: Widths) -> int:
-    if _EXPERT_COUNT.fullmatch(name):
-        return min(value, EXPERTS)
-    if name == "index_topk":
-        return min(value, PICKED)
-    if _TOP_K.fullmatch(name):
-        return min(value, 2)
-    if re.fullmatch(r"n_group|num_expert_group|n_groups|topk_group", name):
-        return 1 if name == "topk_group" else min(value, 2)
-    if re.fullmatch(r"\w*shared_experts", name):
-        return min(value, 2)
-    if re.fullmatch(
-        r"(\w+_)?(sliding_window|attention_window|attention_window_size|local_attention|attention_chunk_size|chunk_size|chunk_length)",
-        name,
-    ):
-        return min(value, WINDOW)
-    if re.fullmatch(r"(mamba_)?(d_)?state(_size)?|ssm_state_size|mamba_d_state", name):
-        return min(value, 8)
-    if re.fullmatch(r"time_step_rank|mamba_dt_rank|laurel_rank", name):
-        return min(value, 4)
-    if re.search(r"(moe|expert)\w*(intermediate|ffn)", name):
-        return min(value, EXPERT_FEED_FORWARD)
-    if _FEED_FORWARD.match(name):
-        return min(value, FEED_FORWARD)
-    if re.fullmatch(r"codebook_size|num_embeddings|num_codevectors_per_group", name):
-        return min(value, VOCABULARY)  # codes are the tokens of decoders of audio
-    if re.fullmatch(r"num_mel_bins|input_feat_per_channel|feature_projection_input_dim|input_feat_size", name):
-        return min(value, 16)
-    if re.fullmatch(r"num_queries|num_query_tokens|num_latents|num_detection_tokens|\w*n_latents|num_proposals", name):
-        return min(value, 8)
-    if re.fullmatch(r"num_conv_pos_embeddings|num_conv_pos_embedding_groups", name):
-        return min(value, 16 if name.endswith("embeddings") else 4)
-    if name == "hidden_size_per_layer_input":
-        return min(value, 16)
-    if name == "pooler_output_size":
-        return widths.of(value)
-    if name == "block_size" and value <= 256:
-        return min(value, WINDOW)  # of linear or sparse attention; a larger one counts positions
-    if name == "num_pos_feats":
-        return min(value, HIDDEN // 2)  # one half for rows, one for columns
-    if name in ("num_filters", "num_quantizers"):
-        return min(value, 8 if name == "num_filters" else 4)
-    if name == "upsample_groups":
-        return min(value, HIDDEN)
-    if name == "patch_embed_hidden_size":
-        return value  # pixels of a patch
-    if _HEADS.match(name) or _HEAD_DIM.match(name) or name in _KEY_VALUE:
-        return value
-    if name.endswith("hidden_size") or (_WIDTH.match(name) and not _NOT_WIDTH.fullmatch(name)):
-        return widths.of(value, factorised=name in ("embedding_size", "word_embed_proj_dim"))
+def _shrink_number(name: str, value: int, widths: Widths, reach: int) -> int:
+    role = NUMBERS.of(name)
+    if isinstance(role, int):
+        return min(value, role)
+    match role:
+        case "positions":
+            return min(value, reach)
+        case "block" if value <= _LARGEST_BLOCK:
+            return min(value, WINDOW)
+        case "width" | "narrow":
+            return widths.of(value, factorised=role == "narrow")
     return value
 
 
