@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+_BELOW_DRIVER = ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx", "backends/executorch", "engines"]
 # Which layers a layer may include, besides itself.
 MAY_INCLUDE = {
     "base": [],
@@ -26,8 +27,11 @@ MAY_INCLUDE = {
     "backends/onnx": ["base", "tensor", "io", "ir", "passes"],
     "backends/executorch": ["base", "tensor", "io", "ir", "passes"],
     "engines": ["base", "tensor", "io", "ir"],
-    "driver": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx", "backends/executorch", "engines"],
-    "apps": ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx", "backends/executorch", "engines", "driver"],
+    "cache": ["base", "tensor", "io", "ir", "frontends"],
+    "inspect": ["base", "tensor", "io", "ir", "frontends", "backends/executorch"],
+    "debug": ["base", "tensor", "io", "ir", "passes", "backends/pt2", "backends/onnx", "backends/executorch"],
+    "driver": [*_BELOW_DRIVER, "cache", "debug"],
+    "apps": [*_BELOW_DRIVER, "cache", "inspect", "debug", "driver"],
 }
 
 # Which parts of the Python package a part may import, besides itself. Functions' imports count too.

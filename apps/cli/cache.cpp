@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cache/cache_contents.h"
 #include "commands.h"
-#include "driver/cache_contents.h"
 #include "io/json.h"
 #include "table.h"
 

@@ -1,6 +1,6 @@
 #include "base/text.h"
+#include "cache/cache_contents.h"
 #include "commands.h"
-#include "driver/cache_contents.h"
 #include "io/output.h"
 #include "model_source.h"
 #include "python.h"

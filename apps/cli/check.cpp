@@ -6,8 +6,8 @@
 #include <system_error>
 
 #include "base/text.h"
+#include "cache/check_report.h"
 #include "commands.h"
-#include "driver/check_report.h"
 #include "model_source.h"
 #include "python.h"
 #include "subprocess.h"

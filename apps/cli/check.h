@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "cache/capture_key.h"
 #include "driver/backends.h"
-#include "driver/capture_key.h"
 #include "options.h"
 #include "terminal.h"
 

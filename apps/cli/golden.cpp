@@ -1,21 +1,15 @@
-#include "driver/golden.h"
+#include "debug/golden.h"
 
 #include "base/text.h"
 #include "commands.h"
 #include "io/file.h"
-#include "io/output.h"
+#include "io/write_file.h"
 #include "table.h"
 
 namespace argosy::cli {
 namespace {
 
 constexpr uint64_t kMaxGoldenBytes = uint64_t{16} << 20;
-
-Status rewrite(const std::string& path, const std::string& text) {
-  ARGOSY_TRY(OutputFile file, OutputFile::create(path, Overwrite::kReplace));
-  ARGOSY_TRY_STATUS(file.write(text));
-  return file.commit();
-}
 
 /// True: as expected, or made so.
 Result<bool> run_one(const std::string& path, bool update, Terminal& terminal) {
@@ -25,7 +19,7 @@ Result<bool> run_one(const std::string& path, bool update, Terminal& terminal) {
   std::string difference = golden_difference(golden, outcome, path);
   if (difference.empty()) return true;
   if (update) {
-    ARGOSY_TRY_STATUS(rewrite(path, with_outcome(golden, outcome)));
+    ARGOSY_TRY_STATUS(write_file(path, with_outcome(golden, outcome), Overwrite::kReplace));
     terminal.print(format("updated {}\n", path));
     return true;
   }

@@ -1,9 +1,9 @@
 #include "base/text.h"
 #include "commands.h"
 #include "driver/read_input.h"
-#include "driver/run_passes.h"
 #include "inspect_format.h"
-#include "io/output.h"
+#include "io/write_file.h"
+#include "passes/run_passes.h"
 
 namespace argosy::cli {
 namespace {
@@ -26,9 +26,8 @@ Result<std::string> inspect(const InspectOptions& options, const Environment& en
   if (kind == InputKind::kExecutorch) {
     ARGOSY_TRY(PteReport report, inspect_pte(options.path));
     if (!options.html.empty()) {
-      ARGOSY_TRY(OutputFile file, OutputFile::create(options.html, Overwrite::kReplace));
-      ARGOSY_TRY_STATUS(file.write(memory_html(std::filesystem::path(options.path).filename().string(), report)));
-      ARGOSY_TRY_STATUS(file.commit());
+      std::string page = memory_html(std::filesystem::path(options.path).filename().string(), report);
+      ARGOSY_TRY_STATUS(write_file(options.html, page, Overwrite::kReplace));
     }
     return options.json ? pte_json(options.path, report) : pte_text(options.path, report, top);
   }

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "driver/inspect.h"
-#include "driver/inspect_pte.h"
+#include "inspect/inspect.h"
+#include "inspect/inspect_pte.h"
 
 namespace argosy::cli {
 

@@ -1,4 +1,4 @@
-#include "driver/inspect_pte.h"
+#include "inspect/inspect_pte.h"
 
 #include <algorithm>
 

@@ -3,14 +3,14 @@
 
 #include "base/text.h"
 #include "commands.h"
+#include "debug/named_passes.h"
 #include "driver/attach_weights.h"
 #include "driver/export_hooks.h"
 #include "driver/lower_executorch.h"
-#include "driver/named_passes.h"
 #include "driver/read_input.h"
-#include "driver/run_passes.h"
 #include "driver/write_program.h"
 #include "ir/text.h"
+#include "passes/run_passes.h"
 #include "table.h"
 
 namespace argosy::cli {

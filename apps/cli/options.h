@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "debug/watch.h"
 #include "driver/backend_options.h"
-#include "driver/watch.h"
 
 namespace argosy::cli {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/capture_key.h"
-#include "driver/obtain.h"
+#include "cache/capture_key.h"
+#include "cache/obtain.h"
 #include "driver/validate_export.h"
 #include "options.h"
 #include "terminal.h"

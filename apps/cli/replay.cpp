@@ -1,7 +1,7 @@
 #include "argosy/version.h"
 #include "base/text.h"
 #include "commands.h"
-#include "driver/reproducer.h"
+#include "debug/reproducer.h"
 
 namespace argosy::cli {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "driver/capture_key.h"
+#include "cache/capture_key.h"
 #include "io/file.h"
 #include "io/json.h"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "driver/run_passes.h"
+#include "passes/run_passes.h"
 
 namespace argosy {
 namespace {

@@ -7,7 +7,7 @@
 #include "backends/executorch/document.h"
 #include "backends/onnx/writer.h"
 #include "base/result.h"
-#include "driver/watch.h"
+#include "debug/watch.h"
 #include "passes/pipeline.h"
 
 namespace argosy {

@@ -8,10 +8,10 @@
 #include "backends/onnx/names.h"
 #include "backends/onnx/writer.h"
 #include "base/text.h"
-#include "driver/run_passes.h"
 #include "driver/weights_as_inputs.h"
 #include "frontends/read_program.h"
 #include "io/output.h"
+#include "passes/run_passes.h"
 
 namespace argosy {
 namespace {

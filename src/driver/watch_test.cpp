@@ -1,4 +1,4 @@
-#include "driver/watch.h"
+#include "debug/watch.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,11 +6,11 @@
 #include <algorithm>
 
 #include "backends/pt2/lowering.h"
+#include "debug/named_passes.h"
+#include "debug/reproducer.h"
 #include "driver/export_hooks.h"
 #include "driver/lower_executorch.h"
 #include "driver/lower_onnx.h"
-#include "driver/named_passes.h"
-#include "driver/reproducer.h"
 #include "ir/text.h"
 
 namespace argosy {

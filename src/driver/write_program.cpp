@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "driver/lower_executorch.h"
 #include "driver/lower_onnx.h"
-#include "io/output.h"
+#include "io/write_file.h"
 #include "ir/text.h"
 
 namespace argosy {
@@ -42,12 +42,6 @@ Status write_archive(const std::filesystem::path& path, const InputProgram& inpu
 
 }  // namespace
 
-Status write_text(const std::filesystem::path& path, std::string_view text) {
-  ARGOSY_TRY(OutputFile file, OutputFile::create(path, Overwrite::kReplace));
-  ARGOSY_TRY_STATUS(file.write(text));
-  return file.commit();
-}
-
 Status check_output(const std::filesystem::path& path) {
   ARGOSY_TRY([[maybe_unused]] FileKind kind, file_kind(path));
   return {};
@@ -56,14 +50,14 @@ Status check_output(const std::filesystem::path& path) {
 Status write_program(const std::filesystem::path& path, const InputProgram& input, const ProgressHook& progress,
                      const BackendOptions& backends, Diagnostics& diagnostics) {
   ARGOSY_TRY(FileKind kind, file_kind(path));
-  if (kind == FileKind::kText) return write_text(path, print(input.program));
+  if (kind == FileKind::kText) return write_file(path, print(input.program), Overwrite::kReplace);
   if (kind == FileKind::kPt2) return write_archive(path, input, progress);
   if (kind == FileKind::kPte)
     return write_executorch_program(path, input.program, backends.executorch, {}, diagnostics);
   OnnxOptions options = backends.onnx;
   options.missing_weights_as_inputs = true;
   ARGOSY_TRY(std::string bytes, onnx_model_bytes(input.program, options, diagnostics));
-  return write_text(path, bytes);
+  return write_file(path, bytes, Overwrite::kReplace);
 }
 
 }  // namespace argosy

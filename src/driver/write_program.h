@@ -10,9 +10,6 @@
 
 namespace argosy {
 
-/// Writes a text file by rename, replacing an older one.
-Status write_text(const std::filesystem::path& path, std::string_view text);
-
 /// Fails if no writer fits the name: before the work is done, not after it.
 Status check_output(const std::filesystem::path& path);
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "driver/inspect.h"
+#include "inspect/inspect.h"
 #include "ir/text.h"
 
 namespace argosy {

@@ -1,4 +1,4 @@
-#include "driver/check_report.h"
+#include "cache/check_report.h"
 
 #include <source_hash.h>  // generated
 
@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/text.h"
-#include "driver/capture_cache.h"
+#include "cache/capture_cache.h"
 #include "io/file.h"
 #include "io/json.h"
 #include "tensor/sha256.h"

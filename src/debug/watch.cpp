@@ -1,10 +1,10 @@
-#include "driver/watch.h"
+#include "debug/watch.h"
 
 #include <algorithm>
 
 #include "base/text.h"
-#include "driver/reproducer.h"
-#include "driver/write_program.h"
+#include "debug/reproducer.h"
+#include "io/write_file.h"
 #include "ir/text.h"
 
 namespace argosy {
@@ -31,7 +31,8 @@ void Watch::dump(const std::string& pass, const Program& program) {
   if (!is_wanted || !dump_status_) return;
   std::error_code error;
   std::filesystem::create_directories(options_.dump_dir, error);  // if it fails, so does the file
-  dump_status_ = write_text(options_.dump_dir / format("{:02}_{}.ir", passes_, pass), print(program));
+  dump_status_ =
+      write_file(options_.dump_dir / format("{:02}_{}.ir", passes_, pass), print(program), Overwrite::kReplace);
 }
 
 std::string Watch::failure_text() const {

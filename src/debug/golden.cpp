@@ -1,10 +1,10 @@
-#include "driver/golden.h"
+#include "debug/golden.h"
 
 #include "base/text.h"
-#include "driver/named_passes.h"
-#include "driver/run_passes.h"
-#include "driver/text_diff.h"
+#include "debug/named_passes.h"
+#include "debug/text_diff.h"
 #include "ir/text.h"
+#include "passes/run_passes.h"
 
 namespace argosy {
 namespace {

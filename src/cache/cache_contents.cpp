@@ -1,4 +1,4 @@
-#include "driver/cache_contents.h"
+#include "cache/cache_contents.h"
 
 #include <algorithm>
 #include <array>

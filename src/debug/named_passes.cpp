@@ -1,4 +1,4 @@
-#include "driver/named_passes.h"
+#include "debug/named_passes.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "driver/capture_cache.h"
+#include "cache/capture_cache.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -6,8 +6,8 @@
 
 #include <chrono>
 
-#include "driver/cache_contents.h"
-#include "driver/obtain.h"
+#include "cache/cache_contents.h"
+#include "cache/obtain.h"
 #include "io/test_folder.h"
 
 namespace argosy {

@@ -1,12 +1,12 @@
-#include "driver/check_report.h"
+#include "cache/check_report.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
 
-#include "driver/cache_contents.h"
-#include "driver/obtain.h"
+#include "cache/cache_contents.h"
+#include "cache/obtain.h"
 #include "io/test_folder.h"
 
 namespace argosy {

@@ -1,4 +1,4 @@
-#include "driver/golden.h"
+#include "debug/golden.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "driver/capture_cache.h"
+#include "cache/capture_cache.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "driver/capture_cache.h"
+#include "cache/capture_cache.h"
 
 namespace argosy {
 

@@ -1,8 +1,8 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "driver/inspect.h"
 #include "frontends/read_program.h"
+#include "inspect/inspect.h"
 #include "io/file.h"
 
 namespace argosy {

@@ -1,26 +1,21 @@
-#include "driver/reproducer.h"
+#include "debug/reproducer.h"
 
 #include "argosy/version.h"
 #include "base/text.h"
-#include "driver/named_passes.h"
-#include "driver/run_passes.h"
+#include "debug/named_passes.h"
 #include "io/file.h"
 #include "io/folder_contents.h"
 #include "io/json.h"
 #include "io/output.h"
+#include "io/write_file.h"
 #include "ir/text.h"
+#include "passes/run_passes.h"
 
 namespace argosy {
 namespace {
 
 constexpr int64_t kFormat = 1;
 constexpr size_t kMaxPasses = 10'000;
-
-Status write_text_file(const std::filesystem::path& path, std::string_view text) {
-  ARGOSY_TRY(OutputFile file, OutputFile::create(path, Overwrite::kRefuse));
-  ARGOSY_TRY_STATUS(file.write(text));
-  return file.commit();
-}
 
 std::string replay_json(std::span<const std::string> passes, bool verify_each) {
   JsonWriter writer(JsonWriter::Layout::kIndented);
@@ -88,9 +83,9 @@ Status write_reproducer(const std::filesystem::path& folder, const Program& befo
                 "remove it, or choose another folder with --repro-dir");
   }
   ARGOSY_TRY(OutputFolder output, OutputFolder::create(folder, Overwrite::kReplace));
-  ARGOSY_TRY_STATUS(write_text_file(output.path() / "program.ir", print(before)));
-  ARGOSY_TRY_STATUS(write_text_file(output.path() / "replay.json", replay_json(passes, verify_each)));
-  ARGOSY_TRY_STATUS(write_text_file(output.path() / "error.txt", to_text(error)));
+  ARGOSY_TRY_STATUS(write_file(output.path() / "program.ir", print(before), Overwrite::kRefuse));
+  ARGOSY_TRY_STATUS(write_file(output.path() / "replay.json", replay_json(passes, verify_each), Overwrite::kRefuse));
+  ARGOSY_TRY_STATUS(write_file(output.path() / "error.txt", to_text(error), Overwrite::kRefuse));
   return output.commit(check_is_reproducer);
 }
 

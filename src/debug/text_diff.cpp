@@ -1,4 +1,4 @@
-#include "driver/text_diff.h"
+#include "debug/text_diff.h"
 
 #include <algorithm>
 #include <cstdint>

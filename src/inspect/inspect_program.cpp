@@ -4,7 +4,7 @@
 
 #include "base/checked_math.h"
 #include "base/text.h"
-#include "driver/inspect.h"
+#include "inspect/inspect.h"
 
 namespace argosy {
 namespace {

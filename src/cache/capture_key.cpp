@@ -1,4 +1,4 @@
-#include "driver/capture_key.h"
+#include "cache/capture_key.h"
 
 #include <algorithm>
 #include <array>

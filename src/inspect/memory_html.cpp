@@ -2,7 +2,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "driver/inspect_pte.h"
+#include "inspect/inspect_pte.h"
 
 namespace argosy {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "driver/capture_cache.h"
+#include "cache/capture_cache.h"
 
 namespace argosy {
 

@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "base/checked_math.h"
-#include "driver/inspect.h"
+#include "inspect/inspect.h"
 
 namespace argosy {
 

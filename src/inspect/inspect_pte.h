@@ -6,7 +6,7 @@
 
 #include "backends/executorch/memory_plan.h"
 #include "backends/executorch/read.h"
-#include "driver/inspect.h"
+#include "inspect/inspect.h"
 
 namespace argosy {
 

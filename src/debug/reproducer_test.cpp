@@ -1,4 +1,4 @@
-#include "driver/reproducer.h"
+#include "debug/reproducer.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,10 +1,10 @@
-#include "driver/obtain.h"
+#include "cache/obtain.h"
 
 #include <optional>
 #include <system_error>
 
 #include "base/text.h"
-#include "driver/check_report.h"
+#include "cache/check_report.h"
 #include "frontends/capture/weight_plan.h"
 #include "frontends/read_program.h"
 

@@ -1,4 +1,4 @@
-#include "driver/run_passes.h"
+#include "passes/run_passes.h"
 
 #include "ir/verify.h"
 
