@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-_BELOW_DRIVER = ["base", "tensor", "io", "ir", "passes", "frontends", "backends/pt2", "backends/onnx", "backends/executorch", "engines"]
+_BELOW_DRIVER = ["base", "tensor", "io", "ir", "passes", "border", "frontends", "backends/pt2", "backends/onnx", "backends/executorch", "engines"]
 # Which layers a layer may include, besides itself.
 MAY_INCLUDE = {
     "base": [],
@@ -22,11 +22,12 @@ MAY_INCLUDE = {
     "io": ["base", "tensor"],
     "ir": ["base", "tensor"],
     "passes": ["base", "tensor", "ir"],
+    "border": ["base", "tensor", "ir", "passes"],
     "frontends": ["base", "tensor", "io", "ir"],
     "backends/pt2": ["base", "tensor", "io", "ir", "passes"],
-    "backends/onnx": ["base", "tensor", "io", "ir", "passes"],
-    "backends/executorch": ["base", "tensor", "io", "ir", "passes"],
-    "engines": ["base", "tensor", "io", "ir"],
+    "backends/onnx": ["base", "tensor", "io", "ir", "passes", "border"],
+    "backends/executorch": ["base", "tensor", "io", "ir", "passes", "border"],
+    "engines": ["base", "tensor", "io", "ir", "border"],
     "cache": ["base", "tensor", "io", "ir", "frontends"],
     "inspect": ["base", "tensor", "io", "ir", "frontends", "backends/executorch"],
     "debug": ["base", "tensor", "io", "ir", "passes", "backends/pt2", "backends/onnx", "backends/executorch"],

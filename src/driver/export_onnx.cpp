@@ -5,11 +5,11 @@
 #include <map>
 #include <set>
 
-#include "backends/onnx/edit.h"
 #include "backends/onnx/layout.h"
+#include "base/check.h"
 #include "base/text.h"
+#include "border/border.h"
 #include "driver/bundle_companions.h"
-#include "driver/bundle_graphs.h"
 #include "driver/export_hooks.h"
 #include "driver/lower_onnx.h"
 #include "driver/validate_export.h"
@@ -32,13 +32,18 @@ struct Part {
 };
 
 /// Inputs get the names that they have in the model's code ("past_key_values.0.key"), which torch cannot use.
-Status name_inputs(JsonView component, onnx::Model& model) {
-  for (JsonView input : component.find("inputs").items()) {
-    auto name = input.find("name").as_string(), path = input.find("path").as_string();
-    if (name && path && onnx::find_input(model, *name).is_valid())
-      ARGOSY_TRY_STATUS(onnx::rename_input(model, *name, *path));
+std::vector<Edit> name_inputs(JsonView capture, const Component& component) {
+  std::vector<Edit> edits;
+  for (JsonView each : capture.find("components").items()) {
+    if (each.find("name").as_string() != component.name) continue;
+    for (JsonView input : each.find("inputs").items()) {
+      auto name = input.find("name").as_string(), path = input.find("path").as_string();
+      const InputSpec* found = name && path ? find_input(component, *name) : nullptr;
+      if (found != nullptr && found->value.is_valid())
+        edits.emplace_back(RenameInput{std::string(*name), std::string(*path)});
+    }
   }
-  return {};
+  return edits;
 }
 
 class OnnxExport final : public Export {
@@ -49,16 +54,16 @@ class OnnxExport final : public Export {
   Status build(Program program, const OnnxOptions& options, const ExportInput& input, Diagnostics& diagnostics) {
     note_fixed_dims(program);
     ARGOSY_TRY_STATUS(plan(program, options, input));
-    std::vector<std::string> names;
-    for (const Component& component : program.components) names.push_back(component.name);
-    ARGOSY_TRY(std::vector<onnx::NamedModel> lowered, lower_to_onnx(std::move(program), options, diagnostics));
-    ComponentModels components;
-    for (size_t i = 0; i < names.size(); ++i) components.emplace(names[i], std::move(lowered[i].model));
-    for (JsonView each : manifest_.root().find("components").items()) {
-      auto found = components.find(each.find("name").as_string().value_or(""));
-      if (found != components.end()) ARGOSY_TRY_STATUS(name_inputs(each, found->second));
+    std::vector<BoundGraph> bound;
+    for (const engines::GraphPlan& graph : plan_.graphs) {
+      const Component* component = program.find_component(graph.component);
+      ARGOSY_CHECK(component != nullptr, "a plan with a component that the model lacks: " + graph.component);
+      std::vector<Edit> edits = name_inputs(manifest_.root(), *component);
+      edits.insert(edits.end(), graph.edits.begin(), graph.edits.end());
+      bound.push_back({graph.file, graph.component, std::move(edits)});
     }
-    ARGOSY_TRY(std::vector<onnx::NamedModel> graphs, bundle_graphs(components, plan_));
+    ARGOSY_TRY(std::vector<onnx::NamedModel> graphs,
+               lower_to_onnx(std::move(program), std::move(bound), options, diagnostics));
     if (options.hooks != nullptr && options.hooks->on_onnx_graphs)
       ARGOSY_TRY_STATUS(options.hooks->on_onnx_graphs(graphs));
     ARGOSY_TRY_STATUS(lay_out(std::move(graphs), options, *input.checkpoint));
@@ -215,11 +220,9 @@ class OnnxExport final : public Export {
     about.engine = engine_->name;
     for (const engines::GraphPlan& graph : plan_.graphs) {
       ManifestGraph& entry = about.graphs.emplace_back(graph.file, graph.component);
-      for (const engines::Edit& edit : graph.edits) {
-        if (const auto* input = std::get_if<engines::RenameInput>(&edit))
-          entry.renamed.emplace_back(input->from, input->to);
-        if (const auto* output = std::get_if<engines::RenameOutput>(&edit))
-          entry.renamed.emplace_back(output->from, output->to);
+      for (const Edit& edit : graph.edits) {
+        if (const auto* input = std::get_if<RenameInput>(&edit)) entry.renamed.emplace_back(input->from, input->to);
+        if (const auto* output = std::get_if<RenameOutput>(&edit)) entry.renamed.emplace_back(output->from, output->to);
       }
     }
     for (const ExportFile& file : files_) about.files.push_back(file.file);

@@ -19,13 +19,21 @@ Status check_opset(const OnnxOptions& options) {
               format("ask for one of {} to {}", onnx::kMinOpset, onnx::kMaxOpset));
 }
 
-Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxOptions& options,
-                                                    Diagnostics& diagnostics) {
+Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, std::vector<BoundGraph> graphs,
+                                                    const OnnxOptions& options, Diagnostics& diagnostics) {
   ARGOSY_TRY_STATUS(check_opset(options));
-  ARGOSY_TRY_STATUS(run_export_passes(onnx::onnx_pipeline(options.lowering), program, options.hooks, diagnostics));
+  std::vector<std::string> files;
+  for (const BoundGraph& graph : graphs) files.push_back(graph.file);
+  if (graphs.empty()) {
+    for (const Component& component : program.components) files.push_back(format("{}.onnx", component.name));
+  }
+  auto bind = graphs.empty() ? std::nullopt : std::optional(bind_graphs(std::move(graphs)));
+  ARGOSY_TRY_STATUS(
+      run_export_passes(onnx::onnx_pipeline(options.lowering, std::move(bind)), program, options.hooks, diagnostics));
   std::vector<onnx::NamedModel> models;
   Status status;  // the first error; those of later components are in the diagnostics
-  for (const Component& component : program.components) {
+  for (size_t i = 0; i < program.components.size(); ++i) {
+    const Component& component = program.components[i];
     auto model = onnx::translate(program, component, options.lowering, diagnostics);
     if (!model) {
       if (status) status = fail(std::move(model.error()));
@@ -33,7 +41,7 @@ Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxO
     }
     if (options.lowering.optimize) ARGOSY_TRY_STATUS(onnx::optimize(*model));
     if (options.missing_weights_as_inputs) onnx::make_inputs(*model, is_shape_only, onnx::StoredValue::kDropped);
-    models.push_back({format("{}.onnx", component.name), *std::move(model)});
+    models.push_back({std::move(files[i]), *std::move(model)});
   }
   if (!status) return fail(std::move(status.error()));
   return models;
@@ -44,7 +52,7 @@ Result<std::string> onnx_model_bytes(Program program, const OnnxOptions& options
     return fail(ErrorCode::kInvalidInput,
                 format("one component is to become a model, and there are {}", program.components.size()));
   }
-  ARGOSY_TRY(std::vector<onnx::NamedModel> models, lower_to_onnx(std::move(program), options, diagnostics));
+  ARGOSY_TRY(std::vector<onnx::NamedModel> models, lower_to_onnx(std::move(program), {}, options, diagnostics));
   onnx::LayoutOptions layout;
   layout.weights = onnx::WeightsMode::kEmbed;
   ARGOSY_TRY(onnx::Bundle bundle, onnx::Bundle::build(std::move(models), layout));

@@ -5,6 +5,7 @@
 
 #include "backends/onnx/writer.h"
 #include "base/result.h"
+#include "border/bind_graphs.h"
 #include "driver/backend_options.h"
 #include "ir/program.h"
 
@@ -13,10 +14,10 @@ namespace argosy {
 /// Whether the opset is one that is written.
 Status check_opset(const OnnxOptions& options);
 
-/// The components of a program that comes from anywhere as models in files "<component>.onnx". The program is verified
-/// first. Every op that cannot be translated is in `diagnostics`.
-Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, const OnnxOptions& options,
-                                                    Diagnostics& diagnostics);
+/// These graphs of a program that comes from anywhere as models; without any, its components in files
+/// "<component>.onnx". The program is verified first. Every op that cannot be translated is in `diagnostics`.
+Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, std::vector<BoundGraph> graphs,
+                                                    const OnnxOptions& options, Diagnostics& diagnostics);
 
 /// The file of the program's only component, weights embedded, in memory.
 Result<std::string> onnx_model_bytes(Program program, const OnnxOptions& options, Diagnostics& diagnostics);

@@ -7,7 +7,6 @@
 #include "engines/refused.h"
 
 namespace argosy::engines {
-namespace {}  // namespace
 
 Result<Seq2SeqPlan> plan_seq2seq(const SourceModel& model, std::string_view engine) {
   const ComponentInterface *encoder = model.component("encoder"), *decoder = model.component("decoder");

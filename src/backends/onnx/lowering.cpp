@@ -22,11 +22,15 @@ constexpr NamedPass kPasses[] = {
 
 std::span<const NamedPass> lowering_passes() { return kPasses; }
 
-Pipeline onnx_pipeline(const LoweringOptions&) {
+Pipeline onnx_pipeline(const LoweringOptions&, std::optional<Pass> bind) {
   Pipeline pipeline;
   pipeline.add(fix_dims());
   pipeline.add(functionalise());
   pipeline.add(normalise());
+  if (bind) {
+    pipeline.add(eliminate_dead_code());  // what callers pass in vain is not read then
+    pipeline.add(*std::move(bind));
+  }
   pipeline.add(decompose_complex());
   pipeline.add(legalise_for_onnx());
   pipeline.add(normalise());

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+#include <span>
+
 #include "backends/onnx/document.h"
 #include "backends/onnx/options.h"
 #include "base/result.h"
@@ -9,8 +12,8 @@
 namespace argosy::onnx {
 
 /// What a program goes through before it is translated: made functional, no-ops dropped, taken apart as far as the
-/// translations need it.
-Pipeline onnx_pipeline(const LoweringOptions& options);
+/// translations need it. `bind` changes what callers see of it, once it is functional.
+Pipeline onnx_pipeline(const LoweringOptions& options, std::optional<Pass> bind = {});
 
 /// The passes of it that others lack, by name.
 std::span<const NamedPass> lowering_passes();

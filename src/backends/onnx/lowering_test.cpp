@@ -55,6 +55,37 @@ TEST(OnnxLoweringTest, shapes_of_one_unknown_size_are_constants) {
   EXPECT_EQ(ops_of(*lowered.model), "Reshape Reshape");
 }
 
+TEST(OnnxLoweringTest, an_input_that_callers_may_group_has_no_declared_shape) {
+  Lowered lowered = lower(R"(
+component model {
+  attribute border.any_rank = "x"
+  symbol n nonnegative
+  output user "y"
+  graph (%x: f32[n, 8]) { return %x }
+}
+)");
+  ASSERT_TRUE(lowered.model) << to_text(lowered.model.error());
+  const Model& model = *lowered.model;
+  EXPECT_FALSE(model[model.graphs[0].inputs[0]].shape.has_value());
+  EXPECT_EQ(ops_of(model), "Reshape");
+}
+
+TEST(OnnxLoweringTest, what_comes_after_another_value_reads_its_shape) {
+  Lowered lowered = lower(R"(
+schema argosy::after(Tensor self, Tensor other) -> Tensor
+schema aten::neg(Tensor self) -> Tensor
+symbol n positive
+graph (%x: f32[n, 2, 8], %y: f32[n, 4]) {
+  %other: f32[n, 4] = aten.neg.default(self=%y)
+  %z: f32[n, 2, 8] = argosy.after.default(self=%x, other=%other)
+  return %z, %other
+}
+)");
+  ASSERT_TRUE(lowered.model) << to_text(lowered.model.error());
+  EXPECT_EQ(ops_of(*lowered.model), "Neg Shape Concat Reshape");
+  EXPECT_EQ(lowered.model->graphs[0].nodes[1].inputs, lowered.model->graphs[0].nodes[0].outputs);
+}
+
 TEST(OnnxLoweringTest, a_size_is_computed_once_and_only_where_it_varies) {
   Lowered lowered = lower(R"(
 schema aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)

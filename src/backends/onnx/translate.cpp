@@ -5,6 +5,7 @@
 #include "backends/onnx/translator.h"
 #include "base/check.h"
 #include "base/text.h"
+#include "border/edit.h"
 
 namespace argosy::onnx {
 namespace {
@@ -83,8 +84,15 @@ void Translator::add_inputs() {
     } else {
       made.dtype = element_type(value.number()->kind);
     }
+    auto any_rank = component_.attributes.find(std::string(kAnyRank));
+    bool is_grouped = any_rank != component_.attributes.end() && any_rank->second == input.name;
+    if (is_grouped) made.shape.reset();
     Ref ref = builder_.add_value(std::move(made));
     builder_.root().inputs.push_back(ref);
+    if (is_grouped) {
+      int64_t width = value.tensor()->shape.back().as_integer().value();
+      ref = builder_.node("Reshape", {ref, builder_.ints({-1, width})});
+    }
     if (const TensorType* type = value.tensor()) {
       set(input.value, ref);
       sizes_.add_root(ref, type->shape);

@@ -103,7 +103,7 @@ class Planner {
     GraphPlan& graph = add_graph(component, "model");
     if (component.input("attention_mask") != nullptr && component.input("input_ids") != nullptr &&
         pays_no_heed_to_masks())
-      graph.edits.emplace_back(AssumeOnes{"attention_mask", "input_ids"});
+      graph.edits.emplace_back(FillInput{"attention_mask", "input_ids"});
     if (const Port* port = unknown_input(component, kEncoderInputs)) {
       planned_.bundle.notes.push_back(
           format("the graph has to be given {}, which {} does not make", port->name, kEngine));

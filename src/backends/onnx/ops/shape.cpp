@@ -148,6 +148,15 @@ void emit_pixel_shuffle(const NodeTranslator& e, const Translation&) {
                  {{"blocksize", e.integer("upscale_factor")}, {"mode", std::string("CRD")}}));
 }
 
+// after(Tensor self, Tensor other) -> Tensor: self once other is known; they have the same first dim, and no other of
+// self varies
+void emit_after(const NodeTranslator& e, const Translation&) {
+  // A copy that waits for a size of the other. Engines cannot know that the size is the same all the time.
+  Ref first = e.node("Shape", {e.tensor("other")}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
+  Ref sizes = e.concat({first, e.sizes(e.shape("self").subspan(1))}, 0);
+  e.yield(e.node("Reshape", {e.tensor("self"), sizes}));
+}
+
 constexpr Translation kShape[] = {
     {"aten.reshape.default", emit_reshape},
     {"aten.expand.default", emit_expand},
@@ -170,6 +179,7 @@ constexpr Translation kShape[] = {
     {"aten.replication_pad1d.default", emit_pad, "edge"},
     {"aten.replication_pad2d.default", emit_pad, "edge"},
     {"aten.pixel_shuffle.default", emit_pixel_shuffle},
+    {"argosy.after.default", emit_after},
 };
 
 }  // namespace

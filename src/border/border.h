@@ -1,0 +1,78 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/program.h"
+#include "ir/rewriter.h"
+#include "passes/aten_builder.h"
+
+namespace argosy {
+
+/// Null if there is none of that name.
+const InputSpec* find_input(const Component& component, std::string_view name);
+/// Only the user outputs of these names stay, in this order.
+Status keep_outputs(Component& component, const std::vector<std::string>& names);
+
+/// A component's entry graph while callers' view of it is changed. What goes wrong throws Refused; what is given a name
+/// throws if there is no such input or output.
+class Border {
+ public:
+  Border(Program& program, Component& component);
+  Border(const Border&) = delete;
+
+  Program& program;
+  Component& component;
+  Rewriter rewriter;
+
+  const Graph& graph() const { return rewriter.graph(); }
+  // One builder; where it adds nodes is what was asked for last.
+  /// Before everything that was in the graph, after what was added there before.
+  AtenBuilder& top();
+  AtenBuilder& end();
+  const AtenBuilder& look() const { return f_; }
+  const TensorType& type(ValueId tensor) const { return f_.type(tensor); }
+
+  // ---- inputs; all are tensors
+  ValueId input(std::string_view name) const;
+  bool has_input(std::string_view name) const;
+  /// All of them, for sizes that one of them has.
+  std::vector<ValueId> inputs() const;
+  ValueId add_input(std::string name, DType dtype, Sizes shape);
+  /// Callers give the input in another type from now on; the new value. The old one wants a replacement.
+  ValueId retype_input(std::string_view name, DType dtype, Sizes shape);
+  /// Takes the input away from callers. The value wants a replacement.
+  ValueId take_input(std::string_view name);
+  /// Puts another tensor in the place of an input that callers no longer see. Sizes that the input alone had are the
+  /// other's.
+  void replace(ValueId input, ValueId with);
+
+  // ---- outputs
+  /// The place among the outputs.
+  uint32_t output(std::string_view name) const;
+  ValueId output_tensor(std::string_view name) const;
+  void add_output(std::string name, ValueId value);
+  void drop_output(std::string_view name);
+
+  /// A size that nothing is known of; a name is for callers.
+  SymExpr new_size(std::string name = {});
+  /// The size that callers know by a name; a new one if there is none.
+  SymExpr named_size(const std::string& name);
+  /// A number that a size is known to be; else it is refused, with the name of what has it.
+  static int64_t fixed(SymExpr size, std::string_view what);
+
+  [[noreturn]] static void refuse(std::string why, std::string hint = {});
+  /// That a name is free for an input or output.
+  void check_free(std::string_view kind, std::string_view from, std::string_view to) const;
+
+ private:
+  InputSpec& spec(std::string_view name) const;
+  bool has_size(SymExpr size) const;
+
+  RuleContext context_;
+  AtenBuilder f_;
+  const NodeId first_;  // of the nodes that were in the graph
+};
+
+}  // namespace argosy
