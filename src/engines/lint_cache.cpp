@@ -3,6 +3,7 @@
 #include "engines/lint_cache.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "engines/lint_rule.h"
@@ -11,14 +12,6 @@ namespace argosy::engines {
 namespace {
 
 constexpr std::string_view kPast = "past", kPresent = "present";
-
-/// Types whose layers all have `num_key_value_heads` heads of `head_dim` (else hidden_size / num_attention_heads).
-constexpr std::string_view kPlainAttention[] = {
-    "apertus",   "arcee", "cohere",    "cohere2",  "ernie4_5",   "exaone4",  "gemma",      "gemma2",  "gemma3_text",
-    "glm",       "glm4",  "gpt_oss",   "granite",  "granitemoe", "helium",   "llama",      "mistral", "mixtral",
-    "nemotron",  "olmo",  "olmo2",     "olmo3",    "olmoe",      "phi",      "phi3",       "phimoe",  "qwen2",
-    "qwen2_moe", "qwen3", "qwen3_moe", "seed_oss", "smollm3",    "stablelm", "starcoder2",
-};
 
 CachePort cache_port(const OnnxValue& value) {
   CachePort port{&value, -1, value.name};
@@ -120,45 +113,53 @@ void check_layers(const LintedBundle& bundle, const FindingSink& found) {
   }
 }
 
-/// Lower case letters and digits of a name: "Ernie4_5ForCausalLM" and "ernie4_5" begin alike then.
-std::string plain_letters(std::string_view name) {
-  std::string letters;
-  for (char c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) letters += c;
+struct Heads {
+  int64_t count = 0, size = 0;
+};
+
+/// Heads of keys and values, where the configuration gives one number for all layers. Another field about them means
+/// that some are different: v_head_dim, global_head_dim, kv_lora_rank.
+std::optional<Heads> configured_heads(const LintedBundle& bundle) {
+  for (const auto& [name, value] : bundle.text_config().members()) {
+    bool is_usual = name == "head_dim" || name == "num_key_value_heads";
+    bool is_about_heads = name.find("head_dim") != std::string_view::npos ||
+                          name.find("key_value_heads") != std::string_view::npos ||
+                          name.find("lora_rank") != std::string_view::npos;
+    if (is_about_heads && !is_usual) return std::nullopt;
   }
-  return letters;
+  auto heads = bundle.text_number({"num_key_value_heads"}), queries = bundle.text_number({"num_attention_heads"});
+  auto hidden = bundle.text_number({"hidden_size"}), size = bundle.text_number({"head_dim"});
+  if (!size && hidden && queries && *queries > 0) size = *hidden / *queries;
+  if (!heads || !size) return std::nullopt;
+  return Heads{*heads, *size};
 }
 
-/// Whether attention is known to be plain. Some configurations have a type that an engine knows, and not their own;
-/// then the class is of another name.
-bool has_plain_attention(JsonView config) {
-  std::string_view type = config.find("model_type").as_string().value_or("");
-  if (std::find(std::begin(kPlainAttention), std::end(kPlainAttention), type) == std::end(kPlainAttention))
-    return false;
-  if (type.ends_with("_text")) type.remove_suffix(5);
-  for (JsonView name : config.find("architectures").items()) {
-    if (!plain_letters(name.as_string().value_or("")).starts_with(plain_letters(type))) return false;
+/// Keys and values of own tokens, if all have the same heads: else layers differ, and one number cannot describe them.
+std::vector<CachePort> equal_keys_and_values(const LintedGraph& graph) {
+  std::vector<CachePort> ports;
+  for (const CachePort& port : cache_inputs(graph)) {
+    const std::vector<OnnxDim>& shape = port.value->shape;
+    if (port.is_cross() || !(port.is_key() || port.is_value()) || shape.size() != 4) continue;
+    ports.push_back(port);
+    const std::vector<OnnxDim>& first = ports[0].value->shape;
+    if (shape[1].value != first[1].value || shape[3].value != first[3].value) return {};
   }
-  return true;
+  return ports;
 }
 
 void check_shape(const LintedBundle& bundle, const FindingSink& found) {
-  if (!has_plain_attention(bundle.text_config())) return;
-  auto heads = bundle.text_number({"num_key_value_heads"}), queries = bundle.text_number({"num_attention_heads"});
-  auto hidden = bundle.text_number({"hidden_size"}), size = bundle.text_number({"head_dim"});
-  if (!heads) heads = queries;
-  if (!size && hidden && queries && *queries > 0) size = *hidden / *queries;
-  if (!heads || !size) return;
+  std::optional<Heads> heads = configured_heads(bundle);
+  if (!heads) return;
   for (const LintedGraph& graph : bundle.graphs()) {
-    for (const CachePort& port : cache_inputs(graph)) {
-      const std::vector<OnnxDim>& shape = port.value->shape;
-      if (port.is_cross() || !(port.is_key() || port.is_value()) || shape.size() != 4) continue;
-      if (shape[1].value.value_or(*heads) == *heads && shape[3].value.value_or(*size) == *size) continue;
-      found.add(graph.file, format("{} is {}, by config.json it has {} heads of {}", quoted(port.value->name),
-                                   shape_text(*port.value), *heads, *size));
-      break;  // the others are alike
+    std::vector<CachePort> ports = equal_keys_and_values(graph);
+    if (ports.empty()) continue;
+    const OnnxValue& value = *ports[0].value;
+    if (value.shape[1].value.value_or(heads->count) == heads->count &&
+        value.shape[3].value.value_or(heads->size) == heads->size) {
+      continue;
     }
+    found.add(graph.file, format("{} is {}, by config.json it has {} heads of {}", quoted(value.name),
+                                 shape_text(value), heads->count, heads->size));
   }
 }
 

@@ -184,14 +184,27 @@ def test_graphs_may_share_data_of_one_of_them(tmp_path: Path) -> None:
     assert findings(tmp_path) == (0, [])
 
 
-def test_sizes_of_caches_are_known_by_the_class_of_the_model(tmp_path: Path) -> None:
-    """A type that stands for another one in config.json, as transformers.js needs it, says nothing of sizes."""
+def test_sizes_of_caches_are_told_by_fields_of_the_configuration(tmp_path: Path) -> None:
+    """Where another field is about heads too, num_key_value_heads is not that of all layers."""
     MAKERS["transformersjs"](tmp_path)
     content = json.loads((tmp_path / "config.json").read_text())
-    for architecture, rules in (("LlamaForCausalLM", ["cache-shape"]), ("DeepseekV2ForCausalLM", [])):
-        changed = {**content, "num_key_value_heads": 1, "architectures": [architecture]}
-        (tmp_path / "config.json").write_text(json.dumps(changed))
+    for more, rules in (({}, ["cache-shape"]), ({"kv_lora_rank": 8}, []), ({"global_head_dim": 8}, [])):
+        (tmp_path / "config.json").write_text(json.dumps({**content, "num_key_value_heads": 1, **more}))
         assert [each["rule"] for each in findings(tmp_path)[1]] == rules
+
+
+def test_one_size_describes_no_layers_that_differ(tmp_path: Path) -> None:
+    import onnx
+
+    MAKERS["optimum"](tmp_path)
+    content = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**content, "num_key_value_heads": 1}))
+    assert "cache-shape" in [each["rule"] for each in findings(tmp_path)[1]]
+    model = onnx.load(tmp_path / "model.onnx", load_external_data=False)
+    values = next(value for value in model.graph.input if value.name.endswith(".value"))
+    values.type.tensor_type.shape.dim[3].dim_value += 1
+    onnx.save(model, tmp_path / "model.onnx")
+    assert "cache-shape" not in [each["rule"] for each in findings(tmp_path)[1]]
 
 
 def test_snapshots_of_the_hub_are_links(tmp_path: Path) -> None:

@@ -21,10 +21,12 @@ def has_media(bundle: Bundle) -> bool:
 
 
 def _kind(bundle: Bundle) -> str:
-    names = [each.get("name") for each in bundle.manifest.get("components", ())]
-    if "whisper" not in bundle.manifest.get("model_class", "").lower():
-        names = [name for name in names if name != "encoder"]  # of text
-    return next((_ENCODERS[name] for name in names if name in _ENCODERS), "")
+    for component in bundle.manifest.get("components", ()):
+        name = component.get("name")
+        inputs = [each.get("name") for each in component.get("inputs", ())]
+        if name in _ENCODERS and (name != "encoder" or "input_features" in inputs):  # else it is one of text
+            return _ENCODERS[name]
+    return ""
 
 
 def media_row(model: torch.nn.Module, against: Path, bundle: Bundle, count: int) -> Row | None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 import onnxruntime_genai
 
-#: Types whose prompts come as a list.
+#: Types of the engine (genai_config.json) whose processor takes prompts as a list.
 _LISTS = ("whisper",)
 
 

@@ -12,11 +12,11 @@ import genai_media
 import numpy
 import onnxruntime_genai
 
-#: Types whose prompt is not words but what their decoder starts with.
+#: Types of the engine (genai_config.json) whose prompt is not words but what their decoder starts with.
 _TRANSCRIBERS = ("whisper",)
 #: What their prompt goes on with, as far as the tokenizer has it: English speech as it is, without times.
 _TRANSCRIPT = ("<|en|>", "<|transcribe|>", "<|notimestamps|>")
-#: What stands for a picture in a prompt, by type; for chat templates that put none there.
+#: What stands for a picture in a prompt, by the engine's type; for chat templates that put none there.
 _VISION = "<|vision_start|><|image_pad|><|vision_end|>"
 _PICTURES = {"gemma3": "<start_of_image>", **dict.fromkeys(("fara", "qwen2_5_vl", "qwen3_vl", "qwen3_5"), _VISION)}
 

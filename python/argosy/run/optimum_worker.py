@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import transformers
 from optimum import onnxruntime as optimum_onnxruntime
+from transformers.models.auto.modeling_auto import MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES
 
 
 class Session:
@@ -20,7 +21,8 @@ class Session:
         self.config = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
         self.is_seq2seq = bool(self.config.get("is_encoder_decoder"))
         if self.is_seq2seq:
-            kind = "ORTModelForSpeechSeq2Seq" if "whisper" in self.config["model_type"] else "ORTModelForSeq2SeqLM"
+            is_speech = self.config["model_type"] in MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES
+            kind = "ORTModelForSpeechSeq2Seq" if is_speech else "ORTModelForSeq2SeqLM"
         elif any(name.endswith("ForCausalLM") or "LMHead" in name for name in self.config.get("architectures") or []):
             kind = "ORTModelForCausalLM"
         else:

@@ -56,7 +56,7 @@ class Session {
     }
     const { library } = this;
     this.isMedia = !!(this.config.vision_config || this.config.audio_config);
-    this.isSpeech = this.config.model_type === 'whisper';
+    this.isSpeech = library.AutoModelForSpeechSeq2Seq.MODEL_CLASS_MAPPINGS.some((types) => types.has(this.config.model_type));
     const kind = this.isSpeech ? library.AutoModelForSpeechSeq2Seq
       : this.isMedia ? library.AutoModelForImageTextToText
       : this.config.is_encoder_decoder ? library.AutoModelForSeq2SeqLM : library.AutoModelForCausalLM;

@@ -102,7 +102,7 @@ class Planner {
   Status add_single(const ComponentInterface& component) {
     GraphPlan& graph = add_graph(component, "model");
     if (component.input("attention_mask") != nullptr && component.input("input_ids") != nullptr &&
-        pays_no_heed_to_masks())
+        ignores_attention_mask())
       graph.edits.emplace_back(FillInput{"attention_mask", "input_ids"});
     if (const Port* port = unknown_input(component, kEncoderInputs)) {
       planned_.bundle.notes.push_back(
@@ -111,9 +111,10 @@ class Planner {
     return {};
   }
 
-  /// The engine's tokenizers make masks for all models, also for those that were trained without (SigLIP): these see
-  /// what texts are filled up with.
-  bool pays_no_heed_to_masks() const {
+  /// Whether a model was trained without attention masks, on padded texts; the engine's tokenizers make masks for all.
+  /// A tokenizer's configuration says so by model_input_names. SigLIP's, as transformers writes it, does not, and no
+  /// field of its model's configuration does: the type's name has to.
+  bool ignores_attention_mask() const {
     if (model_.model_type() == "siglip") return true;
     JsonView names = model_.tokenizer_config ? model_.tokenizer_config->root().find("model_input_names") : JsonView();
     if (names.size() == 0) return false;

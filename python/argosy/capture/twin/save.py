@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 from pathlib import Path
@@ -92,7 +93,7 @@ def _image_processor(request: Request) -> dict[str, Any] | None:
         patches = {"patch_size": request.find("patch_size"), "merge_size": merge, "temporal_patch_size": temporal}
         # the limits go by these names in image processors that keep the picture's proportions
         return settings | patches | {"min_pixels": side * side, "max_pixels": 64 * side * side}
-    if "CLIP" in name or "Llava" in name:
+    if "CLIP" in name or "Llava" in name:  # the class would tell by its defaults, but cannot be imported (see above)
         crop = {"do_center_crop": True, "crop_size": {"height": height, "width": width}}
         return settings | crop | {"size": {"shortest_edge": min(height, width)}}
     return settings | {"size": {"height": height, "width": width}}
@@ -112,8 +113,9 @@ def _feature_extractor(request: Request) -> dict[str, Any] | None:
     if bins is not None:
         settings = {"feature_size": bins, "num_mel_bins": bins}
     positions = request.find("max_source_positions")
-    if "Whisper" in name and isinstance(positions, int):
-        # as many seconds of sound as are whole steps for each position, which has two
+    takes = inspect.signature(getattr(transformers, name)).parameters
+    if "chunk_length" in takes and "hop_length" in takes and isinstance(positions, int):
+        # sounds of one length: as many seconds as are whole steps for each position, which has two
         seconds = next(count for count in itertools.count(1) if count * 16000 % (2 * positions) == 0)
         settings = {"feature_size": bins, "chunk_length": seconds, "hop_length": seconds * 16000 // (2 * positions)}
     extractor = getattr(transformers, name)(**settings)

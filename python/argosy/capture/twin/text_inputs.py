@@ -140,7 +140,8 @@ def _add_companions(request: Request, ids: Any) -> None:
     if request.takes("mm_token_type_ids"):
         request.inputs["mm_token_type_ids"] = _media_types(request, ids)
     if request.takes("token_type_ids", "pixel_values") and request.model.can_generate():
-        # images attend to themselves in both directions, in PaliGemma (where 0 says so) whole prompts do
+        # Images attend to themselves in both directions. PaliGemma gives the types another meaning: 0 is the prompt, all of
+        # which does. Its configuration has no field that says so.
         types = torch.zeros_like(ids) if request.config.model_type == "paligemma" else _media_types(request, ids)
         request.inputs["token_type_ids"] = types
 
