@@ -67,7 +67,7 @@ THIRD_PARTY = [
 ]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
-PICTURE = ("<!-- drawn by tools/check_layers.py --draw -->\n", "<!-- end of the drawing -->\n")
+PICTURE = ("<!-- not run: drawn by tools/check_layers.py --draw -->\n", "<!-- end of the drawing -->\n")
 
 
 def layer_of(path: str) -> str | None:
