@@ -126,7 +126,7 @@ Ref Translator::tensor(ValueId value) {
     Ref ref = number(value);
     return builder_.node("Squeeze", {ref, builder_.ints({0})});
   }
-  // If its producer was declined and reported, what follows from that is no news.
+  // Suppresses follow-on errors of a node that was declined and reported.
   if (!diagnostics_.errors.empty()) throw Declined(ErrorCode::kInternal, "", "");
   std::string op = source.producer.is_valid() ? program_.schemas[(*graph_)[source.producer].op].name : "an input";
   throw Declined(ErrorCode::kUnsupportedFeature,
