@@ -42,18 +42,18 @@ def flatten(value: Any, path: Path = ()) -> tuple[list[tuple[Path, torch.Tensor]
     if isinstance(value, Mapping):
         items = [(str(key), item) for key, item in value.items()]
         keys = list(value)
-        kind = type(value)
+        kind: Any = type(value)
 
         def mapping(parts: list[Any]) -> Any:
             pairs = dict(zip(keys, parts, strict=True))
-            return pairs if kind is dict else kind(**pairs) if dataclasses.is_dataclass(kind) else kind(pairs)
+            return pairs if kind is dict else kind(**pairs) if dataclasses.is_dataclass(value) else kind(pairs)
 
         return _flatten_parts(items, path, mapping)
     if isinstance(value, (list, tuple)):
-        kind = type(value)
+        sequence: Any = type(value)
         named = hasattr(value, "_fields")
         items = [(str(i), item) for i, item in enumerate(value)]
-        return _flatten_parts(items, path, lambda parts: kind(*parts) if named else kind(parts))
+        return _flatten_parts(items, path, lambda parts: sequence(*parts) if named else sequence(parts))
     if _is_container(value):
         names = [name for name, part in vars(value).items() if _holds_tensors(part)]
         empty = copy.copy(value)

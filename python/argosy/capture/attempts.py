@@ -32,7 +32,7 @@ def freest(
     it is, and with symbols only if it fails or makes such numbers. ``single``: a batch of 1 is no special case, if that can be.
     """
     symbols = functools.partial(sizes_as_symbols, model)
-    ways = [symbols] if sides else [contextlib.nullcontext, symbols]
+    ways: list[Callable[[], contextlib.AbstractContextManager[Any]]] = [symbols] if sides else [contextlib.nullcontext, symbols]
     if single:
         ways.insert(0, functools.partial(_single_sizes, ways[0]))
     reasons = []

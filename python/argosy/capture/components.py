@@ -308,9 +308,12 @@ def without_past(decode: Component) -> Component:
 
     def run(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
         start = full_length_cache(model) if decode.cache in ("past_key_values", "cache_params") else None
-        return decode.run(model, forward, inputs if start is None else {**inputs, decode.cache: start})
+        if start is None or decode.cache is None:
+            return decode.run(model, forward, inputs)
+        return decode.run(model, forward, {**inputs, decode.cache: start})
 
     def reference(model: torch.nn.Module, shape: Shape) -> dict[str, Any]:
+        assert decode.reference is not None, "a component with a cache has one"
         return decode.reference(model, replace(shape, past=0))
 
     return Component("prefill", inputs, run, reference)

@@ -46,8 +46,8 @@ def infer_dims(calls: list[dict[str, tuple[int, ...]]], symbols: list[dict[str, 
     dims = Dims()
     others: dict[tuple[int, ...], str] = {}
     for name, shape in calls[0].items():
-        sizes = [call.get(name) for call in calls]
-        if any(size is None or len(size) != len(shape) for size in sizes):
+        sizes = [size for call in calls if (size := call.get(name)) is not None and len(size) == len(shape)]
+        if len(sizes) < len(calls):
             continue
         for axis in range(len(shape)):
             seen = tuple(size[axis] for size in sizes)
@@ -119,8 +119,9 @@ def narrowed(dims: Dims, limits: Limits) -> Dims:
         low, high = ranges[name]
         wanted_low, wanted_high = limits[name]
         bounds = [bound for bound in (high, wanted_high) if bound is not None]
-        ranges[name] = (max(low, wanted_low), min(bounds, default=None))
-        if ranges[name][1] is not None and ranges[name][0] > ranges[name][1]:
+        least, most = max(low, wanted_low), min(bounds, default=None)
+        ranges[name] = (least, most)
+        if most is not None and least > most:
             raise ExportError(
                 f"--shape leaves the dim '{name}' no size: it is {low} {f'to {high}' if high is not None else 'or more'}",
                 code="invalid-input",

@@ -54,7 +54,8 @@ def export_flat(
         return {identifier(each): tensor for each, tensor in results}
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    forward.__signature__ = inspect.Signature([inspect.Parameter(each, kind) for each in tensors])
+    signature = inspect.Signature([inspect.Parameter(each, kind) for each in tensors])
+    forward.__signature__ = signature  # type: ignore[attr-defined]  # what inspect looks for
     with torch.no_grad(), replaced(model, "forward", forward), unchanged(model), without_fake_cache():
         start = time.process_time()
         program = torch.export.export(model, (), tensors, dynamic_shapes=shapes, **{"strict": False, **options})

@@ -72,11 +72,16 @@ def kept_guards(program: ExportedProgram, dims: Dims) -> list[Guard]:
                     continue
                 key = (found.dim, found.high is not None)
                 known = bounds.get(key)
-                if known is None or (found.high is not None and found.high < known.high) or (
-                    found.low is not None and found.low > known.low
-                ):  # fmt: skip
+                if known is None or _is_tighter(found, known):
                     bounds[key] = found
     return [*(bounds[key] for key in sorted(bounds)), *(conditions[key] for key in sorted(conditions))]
+
+
+def _is_tighter(one: Guard, other: Guard) -> bool:
+    """Of two that bound a dim on the same side."""
+    if one.high is not None and other.high is not None and one.high < other.high:
+        return True
+    return one.low is not None and other.low is not None and one.low > other.low
 
 
 def padded_lengths(program: ExportedProgram, dims: Dims) -> list[str]:
@@ -152,8 +157,10 @@ def within_guards(dims: Dims, guards: list[Guard]) -> Dims:
         if guard.dim in ranges:
             narrow(guard.dim, guard.low, guard.high)
     for guard in guards:
+        if guard.high is None:
+            continue
         parts = [part for part in dims.sums.get(guard.dim, ()) if part in ranges]
-        for part in parts if guard.high is not None else ():
+        for part in parts:
             others = sum(ranges[other][0] for other in parts if other != part)
             narrow(part, None, guard.high - others)
     return Dims(dims.names, ranges, dims.sums)
@@ -211,8 +218,10 @@ class _Translator:
         for symbol, sources in environment.var_to_sources.items():
             for text in (_name_of(source) for source in sources):
                 found = re.fullmatch(r"L(?:\['kwargs'\])?\['(\w+)'\]\.size\(\)\[(\d+)\]", text)
-                axis = int(found[2]) if found else -1
-                name = dims.names.get(found[1], {}).get(axis) if found else None
+                if found is None:
+                    continue
+                axis = int(found[2])
+                name = dims.names.get(found[1], {}).get(axis)
                 if name is None or not isinstance(inputs.get(found[1]), torch.Tensor):
                     continue
                 if isinstance(size := inputs[found[1]].shape[axis], int):

@@ -31,7 +31,7 @@ def multimodal_components(model: torch.nn.Module) -> list[Component]:
     if not recording.calls or not isinstance(recording.received.get("inputs_embeds"), torch.Tensor):
         return [single_forward(model)]
     rest = {name: value for name, value in samples.items() if not is_media(name) and name != "input_ids"}
-    takes = [name for name in ("attention_mask", "position_ids", "token_type_ids") if name in rest]
+    takes: list[str] = [name for name in ("attention_mask", "position_ids", "token_type_ids") if name in rest]
     direct = False
     try:
         extras = extra_outputs(model, recording, rest)

@@ -170,7 +170,7 @@ def _joined(first: Inputs, second: Inputs) -> Inputs:
     result = {}
     for name in {**first, **second}:
         one, two = first.get(name), second.get(name)
-        if name == "position_ids" and one is not None:
+        if name == "position_ids" and one is not None and two is not None:
             two = two + (one.amax() + 1 - two.amin())
             result[name] = torch.cat([one, two], dim=-1)
         elif isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor):

@@ -102,7 +102,7 @@ def find_producers(owner: torch.nn.Module, method: str, recording: Recording, mo
     rows = {name: recording.fields[name] if packed is None else packed.rows for name in names}
     found: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
     count: Counter = Counter()
-    hooks = []
+    handles = []
     for path, module in owner.named_modules():
 
         def hook(module: torch.nn.Module, args: Any, result: Any, path: str = path) -> None:
@@ -112,16 +112,15 @@ def find_producers(owner: torch.nn.Module, method: str, recording: Recording, mo
                     if _same_rows(tensor, rows[name]):
                         found[name].append((path, i))
 
-        hooks.append(module.register_forward_hook(hook))
+        handles.append(module.register_forward_hook(hook))
     try:
         with torch.no_grad():
             getattr(owner, method)(**_arguments(recording, modality))
     finally:
-        for hook in hooks:
-            hook.remove()
-    chosen = {name: next((each for each in reversed(places) if count[each[0]] == 1), None)
-              for name, places in found.items()}  # fmt: skip
-    return chosen if all(chosen.values()) else None
+        for handle in handles:
+            handle.remove()
+    single = {name: [each for each in places if count[each[0]] == 1] for name, places in found.items()}
+    return {name: places[-1] for name, places in single.items()} if all(single.values()) else None
 
 
 def _same_rows(tensor: torch.Tensor, flat: torch.Tensor) -> bool:

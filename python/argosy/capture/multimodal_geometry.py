@@ -38,7 +38,8 @@ def is_geometry(name: str) -> bool:
 def _functions(part: torch.nn.Module) -> list[tuple[Any, str, Callable]]:
     """Where the code of ``part`` finds functions whose first argument is a grid: the namespaces of its classes, and methods
     of its modules."""
-    found, seen = [], set()
+    found: list[tuple[Any, str, Callable[..., Any]]] = []
+    seen = set()
     for module in part.modules():
         namespace = sys.modules.get(type(module).__module__)
         if namespace is None or namespace.__name__.startswith("torch."):

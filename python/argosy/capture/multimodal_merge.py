@@ -71,7 +71,8 @@ def needed_inputs(
     """Which of ``samples`` the merge reads, and stand-ins for those that only have to be there. What an input is good for
     is found by leaving it out; features that are read and make no difference are taken out of ``recording``."""
     wanted = named_leaves({name: recording.received[name] for name in outputs})
-    given, dummies = dict(samples), {}
+    given = dict(samples)
+    dummies: Inputs = {}
 
     def enough(candidate: Inputs, forms: Any = None) -> bool:
         try:

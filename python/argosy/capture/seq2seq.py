@@ -29,7 +29,7 @@ def encoder_and_decoder(
     """``encoder``: the model's input to hidden states and the cross-attention cache. ``decoder``: new tokens on that cache
     and any past of their own; it never sees the hidden states, so an engine projects them once a prompt. ``make_inputs``
     makes the inputs of the encoder, by default those of the model that it takes; ``length`` is how long they are."""
-    given = {} if make_inputs is None else {"make_inputs": make_inputs}
+    given: dict[str, Any] = {} if make_inputs is None else {"make_inputs": make_inputs}
 
     def symbols(shape: Shape) -> dict[str, int]:
         return {"batch": shape.batch, "encoder_sequence": length(shape)}

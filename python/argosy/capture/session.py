@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import sympy
 import torch
@@ -28,7 +29,7 @@ from .writer import GraphEntry, Manifest, write_capture
 class Session:
     """One model on its way to a capture. ``twin`` has real weights, ``traced`` one graph a component."""
 
-    config: object
+    config: Any
     model_class: type
     task: str
     twin: torch.nn.Module

@@ -66,8 +66,9 @@ def _replacements(graph: GraphEntry) -> dict[str, str]:
     texts = {group[0]: _symbol(group[0], graph.ranges.get(name, (1, None))[0]) for name, group in symbols.items()}
     result = dict(texts)
     for name, group in symbols.items():
-        parts = [symbols.get(part, [None])[0] for part in graph.sums.get(name, ())]
-        if parts and all(parts):
+        sums = graph.sums.get(name, ())
+        parts = [symbols[part][0] for part in sums if part in symbols]
+        if parts and len(parts) == len(sums):
             text = f"Add({', '.join(texts[part] for part in parts)})"
             result.update((symbol, text) for symbol in group if symbol not in parts)
         else:

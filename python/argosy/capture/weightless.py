@@ -11,6 +11,7 @@ import contextlib
 import copy
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -29,7 +30,7 @@ def on_meta() -> Iterator[None]:
         yield
 
 
-def build_on_meta(model_class: type, config, dtype: torch.dtype | None = None) -> torch.nn.Module:
+def build_on_meta(model_class: Any, config: Any, dtype: torch.dtype | None = None) -> torch.nn.Module:
     """The whole model on the meta device, in ``dtype`` or the configuration's."""
     dtype = dtype or getattr(config, "dtype", None) or getattr(config, "torch_dtype", None) or torch.float32
     if isinstance(dtype, str):

@@ -8,6 +8,7 @@ import os
 import struct
 import time
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class GraphEntry:
     #: names of dims by input: {"input_ids": {0: "batch", 1: "sequence"}}
     dim_names: dict[str, dict[int, str]] = field(default_factory=dict)
     #: ranges of named dims: {"batch": (1, None)}
-    ranges: dict[str, tuple[int | None, int | None]] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict)
     #: names that are sums of others: {"total_sequence": ("past_sequence", "sequence")}
     sums: dict[str, tuple[str, ...]] = field(default_factory=dict)
     output_names: list[str] = field(default_factory=list)
@@ -231,6 +232,7 @@ def write_zip(path: Path, entries: list[tuple[str, bytes]]) -> None:
             info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
             info.external_attr = 0o644 << 16
             info.create_system = 3
+            assert archive.fp is not None, "it is open"
             data_offset = archive.fp.tell() + 30 + len(name.encode()) + 4
             padding = -data_offset % ALIGNMENT
             info.extra = struct.pack("<HH", PADDING_FIELD, padding) + b"Z" * padding

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -121,7 +122,7 @@ class Comparison:
         with process as engine:
             for call in self.expected.calls:
                 before = next(original, None)
-                measure = (lambda outputs, call=before: _measure(quality, call, outputs)) if before is not None else (lambda outputs: None)
+                measure = functools.partial(_measure, quality, before)
                 row = run_call(engine, call, self.tolerance, self.overall, measure)
                 row.origin += self.suffix
                 rows.append(row)
@@ -131,8 +132,10 @@ class Comparison:
         return rows
 
 
-def _measure(quality: Quality, call: ExpectedCall, outputs: dict[str, torch.Tensor]) -> None:
+def _measure(quality: Quality, call: ExpectedCall | None, outputs: dict[str, torch.Tensor]) -> None:
     """Adds the logits of one call, if it has any that count."""
+    if call is None:
+        return
     want, have = call.outputs.get("logits"), outputs.get("logits")
     if want is None or have is None or want.dim() != 3 or "logits" in call.ignored:
         return
@@ -202,7 +205,7 @@ def real_shapes(component: Component) -> list[Shape]:
     return [Shape(2, 7, 9, 3), Shape(1, 6, 0, 0), Shape(1, 1, 12, 0)]
 
 
-def load_model(cls: type, folder: Path, dtype: str, trust_remote_code: bool) -> torch.nn.Module:
+def load_model(cls: Any, folder: Path, dtype: str, trust_remote_code: bool) -> torch.nn.Module:
     try:
         model = cls.from_pretrained(folder, dtype=getattr(torch, dtype), local_files_only=True,
                                     trust_remote_code=trust_remote_code)  # fmt: skip

@@ -136,7 +136,9 @@ def single_sizes(interface: Mapping[str, Any], calls: list[Mapping[str, torch.Te
     for inputs in calls:
         for item in interface["inputs"]:
             tensor = inputs.get(item["name"])
-            for axis, dim in enumerate(item["dims"] if tensor is not None else ()):
+            if tensor is None:
+                continue
+            for axis, dim in enumerate(item["dims"]):
                 if isinstance(dim, str) and (item["name"], axis) not in fixed:
                     seen.setdefault(dim, set()).add(tensor.shape[axis])
     ranges = interface.get("dims") or {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -28,9 +29,9 @@ def text_calls(model: torch.nn.Module, export: Export, folder: Path | None, text
         return []
     name = next((each for each in ("decode", "model") if each in export.interfaces), None)
     interface = export.interfaces.get(name or "")
-    graph = next((each for each in export.manifest.get("graphs", ()) if each["component"] == name), {})
+    graph: dict[str, Any] = next((each for each in export.manifest.get("graphs", ()) if each["component"] == name), {})
     inputs = graph.get("inputs") if not export.has_components else None
-    if interface is None or (inputs is not None and inputs[0] != "input_ids"):
+    if name is None or interface is None or (inputs is not None and inputs[0] != "input_ids"):
         return []
     most = (interface["dims"].get("sequence") or {}).get("max") or _MOST
     ids = ids[:, : min(most, _MOST)]

@@ -54,7 +54,7 @@ class ExportConfigMixin:
         return cls(**config_dict)
 
     @classmethod
-    def accept(cls: type[Config], config: Config | Mapping[str, Any] | None) -> Config:
+    def accept(cls: type[Config], config: ExportConfigMixin | Mapping[str, Any] | None) -> Config:
         """`config` itself, one made from a dict, or the default one for None."""
         if config is None:
             return cls()  # type: ignore[call-arg]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ from ..observer.shapes import map_tensors
 from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches
 from .axes import free_axes, trace_freest
 from .base import HfExporter
-from .configs import DynamoConfig
+from .configs import DynamoConfig, ExportConfigMixin
 from .experts import traceable_experts
 from .live import observed, patch_model_config
 from .live_dims import shapes_by_argument
@@ -49,8 +49,8 @@ class DynamoExporter(HfExporter):
     def export(
         self,
         model: torch.nn.Module,
-        sample_inputs: MutableMapping[str, Any],
-        config: DynamoConfig | Mapping[str, Any] | None = None,
+        sample_inputs: Mapping[str, Any],
+        config: ExportConfigMixin | Mapping[str, Any] | None = None,
     ) -> torch.export.ExportedProgram:
         """The program of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""
         sample_inputs, config = observed(sample_inputs, DynamoConfig.accept(config))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from ..capture.multimodal_geometry import is_geometry
 from ..capture.writer import Manifest, write_capture
 from ..errors import ExportError
 from .axes import pictures
-from .configs import ExecutorchConfig
+from .configs import ExecutorchConfig, ExportConfigMixin
 from .executorch_program import ExecutorchProgram
 from .exporter_dynamo import DynamoExporter
 from .live import LiveProgram, evaluated, observed, trace_live
@@ -58,8 +58,8 @@ class ExecutorchExporter(DynamoExporter):
     def export(
         self,
         model: torch.nn.Module,
-        sample_inputs: MutableMapping[str, Any],
-        config: ExecutorchConfig | Mapping[str, Any] | None = None,
+        sample_inputs: Mapping[str, Any],
+        config: ExportConfigMixin | Mapping[str, Any] | None = None,
     ) -> ExecutorchProgram:
         """The program of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""
         sample_inputs, config = observed(sample_inputs, ExecutorchConfig.accept(config))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 
 from ..capture.writer import Manifest, write_capture
 from ..errors import ExportError
-from .configs import OnnxConfig
+from .configs import ExportConfigMixin, OnnxConfig
 from .exporter_dynamo import DynamoExporter
 from .live import LiveProgram, evaluated, observed, trace_live
 from .lowering import graph_entry, live_tensors
@@ -39,8 +39,8 @@ class OnnxExporter(DynamoExporter):
     def export(
         self,
         model: torch.nn.Module,
-        sample_inputs: MutableMapping[str, Any],
-        config: OnnxConfig | Mapping[str, Any] | None = None,
+        sample_inputs: Mapping[str, Any],
+        config: ExportConfigMixin | Mapping[str, Any] | None = None,
     ) -> ONNXProgram:
         """The model of ``model(**sample_inputs)``; written to ``config.output_path`` if that is given. Neither the model nor
         the inputs are changed."""

@@ -7,7 +7,7 @@ import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch.export import Dim, ExportedProgram
@@ -23,12 +23,14 @@ from ..observer.calls import copy_value, is_setting
 from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches, patched
 from ..observer import InputObserver
 from .axes import free_axes, trace_freest
-from .configs import Config, DynamoConfig
+from .configs import DynamoConfig
 from .float32 import NARROW, give_back, weights_in_float32
 from .live_dims import specs_by_path
 from .prepare import prepare_for_export
 from .pytrees import LENGTHS, register_cache_pytrees
 from .tensors import cast_tensors, dotted
+
+TracedConfig = TypeVar("TracedConfig", bound=DynamoConfig)
 
 
 @dataclass
@@ -46,7 +48,7 @@ def is_input(path: Path) -> bool:
     return not is_setting(path)
 
 
-def observed(sample_inputs: Any, config: Config) -> tuple[Mapping[str, Any], Config]:
+def observed(sample_inputs: Any, config: TracedConfig) -> tuple[Mapping[str, Any], TracedConfig]:
     """The inputs and axes that an `InputObserver` saw, where one stands for the inputs."""
     if not isinstance(sample_inputs, InputObserver):
         return sample_inputs, config
@@ -167,6 +169,10 @@ def evaluated(model: torch.nn.Module) -> Iterator[None]:
                           hint="the model is in training mode: call model.eval() first") from error  # fmt: skip
 
 
+def _always(value: Any) -> Callable[[Any], Any]:
+    return lambda _: value
+
+
 @contextlib.contextmanager
 def patch_model_config(model: torch.nn.Module, output_flags: Mapping[str, Any]) -> Iterator[None]:
     """Output flags on the model's configuration, where it has them, for a with block."""
@@ -176,7 +182,7 @@ def patch_model_config(model: torch.nn.Module, output_flags: Mapping[str, Any]) 
             if value is None or not hasattr(config, name):
                 continue
             try:
-                stack.enter_context(patched(config, name, lambda _, value=value: value))
+                stack.enter_context(patched(config, name, _always(value)))
             except ValueError as error:
                 raise ExportError(
                     f"{name}={value} is refused by the model's configuration: {error}",

@@ -16,7 +16,7 @@ from ..errors import ExportError
 from ..observer.calls import is_setting
 from .tensors import get_leaf_tensors
 
-Range = tuple[int | None, int | None]
+Range = tuple[int, int | None]
 #: What masks have a place for each element of.
 _MASKED = ("input_ids", "inputs_embeds", "input_values", "input_features")
 

@@ -37,9 +37,9 @@ _USUAL = {"return_dict": True, "output_attentions": False, "output_hidden_states
 
 def record(method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
     """A call of `method`, before it is made. Nothing in it is shared with the caller's objects."""
-    args, kwargs = copy_value((args, dict(kwargs)))
-    arguments = name_arguments(method, args, kwargs)
-    return Call(args, kwargs, arguments, leaves=named_tensors(arguments))
+    own_args, own_kwargs = copy_value((args, dict(kwargs)))
+    arguments = name_arguments(method, own_args, own_kwargs)
+    return Call(own_args, own_kwargs, arguments, leaves=named_tensors(arguments))
 
 
 def name_arguments(method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,8 +48,8 @@ def name_arguments(method: Callable[..., Any], args: tuple[Any, ...], kwargs: Ma
         bound = inspect.signature(method).bind_partial(*args, **kwargs)
     except TypeError:
         # The call itself says what is wrong with it; here it only needs names.
-        named = {f"args.{i}": value for i, value in enumerate(args)} | dict(kwargs)
-        return {name: value for name, value in named.items() if value is not None}
+        given = {f"args.{i}": value for i, value in enumerate(args)} | dict(kwargs)
+        return {name: value for name, value in given.items() if value is not None}
     named: dict[str, Any] = {}
     for name, parameter in bound.signature.parameters.items():
         if name not in bound.arguments:

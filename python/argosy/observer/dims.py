@@ -147,16 +147,16 @@ def _group_axes(shapes: Mapping[str, Mapping[int, tuple[int, ...]]]) -> list[_Gr
             sizes = {index: shape[axis] for index, shape in by_call.items()}
             if len(set(sizes.values())) > 1:
                 varying.append(((name, axis), sizes))
-    order = {axis: position for position, (axis, _) in enumerate(varying)}
+    order = {place: position for position, (place, _) in enumerate(varying)}
     groups: list[_Group] = []
-    for axis, sizes in sorted(varying, key=lambda item: -len(item[1])):
+    for place, sizes in sorted(varying, key=lambda item: -len(item[1])):
         for group in groups:
             if _agree(group.sizes, sizes):
-                group.axes.append(axis)
+                group.axes.append(place)
                 group.sizes = {**sizes, **group.sizes}
                 break
         else:
-            groups.append(_Group([axis], dict(sizes)))
+            groups.append(_Group([place], dict(sizes)))
     for group in groups:
         group.axes.sort(key=order.__getitem__)
     return sorted(groups, key=lambda group: order[group.axes[0]])

@@ -119,11 +119,11 @@ class InputObserver:
             finally:
                 depth -= 1
 
-        torch.nn.Module.__call__ = observed  # type: ignore[method-assign]
+        torch.nn.Module.__call__ = observed
         try:
             yield
         finally:
-            torch.nn.Module.__call__ = original  # type: ignore[method-assign]
+            torch.nn.Module.__call__ = original
             if seen:
                 module, calls = _outermost(list(seen.values()))
                 self._watch(module, "forward")

@@ -133,7 +133,7 @@ def _class_for_task(config: Any, task: str) -> type:
         raise ExportError(f"unknown task '{task}'", code="invalid-argument", hint=f"one of {', '.join(sorted(_TASKS))}")
     fitting = {table: cls for table in _TASKS[task] if (cls := _class_by_tables(config, (table,))) is not None}
     preferred = _class_by_architectures(config)
-    if preferred in fitting.values():
+    if preferred is not None and preferred in fitting.values():
         return preferred  # several classes may answer a task; the checkpoint was saved from this one
     return next(iter(fitting.values()), None) or _no_class(config, task)
 

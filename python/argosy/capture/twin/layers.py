@@ -8,7 +8,7 @@ layer that is special in two ways stays so.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeGuard
 
 from .roles import LAYERS as ROLES
 
@@ -32,7 +32,7 @@ def shrink_layers(config: dict[str, Any]) -> None:
             config[name] = [min(v, 2 if i == 0 else 1) if isinstance(v, int) else v for i, v in enumerate(value)]
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 

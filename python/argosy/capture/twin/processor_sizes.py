@@ -56,9 +56,9 @@ def _pair(value: Any) -> tuple[int, int] | None:
     if not isinstance(value, dict):
         return None
     for names in (("height", "width"), ("max_height", "max_width")):
-        sides = [value.get(name) for name in names]
-        if all(isinstance(side, int) and side > 0 for side in sides):
-            return sides[0], sides[1]
+        height, width = (value.get(name) for name in names)
+        if isinstance(height, int) and isinstance(width, int) and min(height, width) > 0:
+            return height, width
     shorter, longer = value.get("shortest_edge"), value.get("longest_edge")
     if not isinstance(shorter, int) or shorter <= 0:
         return None

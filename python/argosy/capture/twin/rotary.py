@@ -19,7 +19,7 @@ def shrink_rotary(config: dict[str, Any], old: dict[str, Any], head_dim: int | N
         parts = [v for v in value.values() if isinstance(v, dict)] or [value]
         for part in parts:
             _shrink_parameters(part, config, head_dim)
-        kinds = {part.get("rope_type", part.get("type", "default")) for part in parts}
+        kinds = {part.get("rope_type") or part.get("type") or "default" for part in parts}
         _shrink_limits(config, old, parts, kinds)
     dim = config.get("rotary_dim")
     if isinstance(dim, int) and head_dim and old_head_dim:

@@ -80,9 +80,9 @@ def make_tokenizer(config: Any, vocabulary: int, *, chats: bool) -> Any:
     tokenizer.add_special_tokens([tokenizers.AddedToken(text, special=True, normalized=False) for text in written])
     roles = {"unk_token": "<unk>", "pad_token": texts.get(padding_token(config), "<unk>")}
     for role in ("bos_token", "eos_token"):
-        id_ = _first(config, f"{role}_id")
-        if id_ in texts:
-            roles[role] = texts[id_]
+        token = _first(config, f"{role}_id")
+        if token in texts:
+            roles[role] = texts[token]
     media = ((role, _first(config, f"{role}_token_id", f"{role}_token_index")) for role in _MEDIA)
     extra = {f"{role}_token": texts[id_] for role, id_ in media if id_ in texts}
     _add_template(tokenizer, config, roles, texts)
