@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from tiny_llama import TEXT, llama
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import argosy
@@ -33,13 +34,6 @@ from argosy.patching import _PATCHES
 pytestmark = pytest.mark.skipif(
     transformers.__version__.startswith("4."), reason="the tested series is 5; `python tests/sweeps other-versions` tries older ones"
 )
-
-TEXT = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 50}
-
-
-def llama() -> LlamaForCausalLM:
-    torch.manual_seed(0)
-    return LlamaForCausalLM(LlamaConfig(**TEXT)).eval()
 
 
 def mixtral(dtype: torch.dtype = torch.float32, intermediate_size: int = 32, experts: str | None = None) -> Any:

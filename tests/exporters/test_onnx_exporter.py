@@ -18,7 +18,8 @@ from core import find_core  # noqa: E402
 
 find_core()
 
-from transformers import LlamaConfig, LlamaForCausalLM, ViTConfig, ViTForImageClassification  # noqa: E402
+from tiny_llama import llama  # noqa: E402
+from transformers import ViTConfig, ViTForImageClassification  # noqa: E402
 
 from argosy import AutoHfExporter, ExportError, OnnxConfig, OnnxExporter  # noqa: E402
 from sweeps.model_state import ModelState  # noqa: E402
@@ -271,13 +272,6 @@ def test_an_op_without_translation_is_named() -> None:
 
 
 # ---- models ----
-
-TEXT = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 50}
-
-
-def llama() -> LlamaForCausalLM:
-    torch.manual_seed(0)
-    return LlamaForCausalLM(LlamaConfig(**TEXT)).eval()
 
 
 def prompt(batch: int = 2, length: int = 4) -> dict[str, torch.Tensor]:
