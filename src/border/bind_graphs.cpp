@@ -29,10 +29,8 @@ Pass bind_graphs(std::vector<BoundGraph> graphs) {
               auto copies = std::ranges::count(graphs.begin(), graphs.begin() + (&graph - graphs.data()),
                                                graph.component, &BoundGraph::component);
               if (copies > 0) component.name += format("_{}", copies + 1);
-              // What the trace knew beside its graphs holds no longer; inputs that it fixed are none for callers.
-              component.guards.clear();
-              component.samples.clear();
-              component.specialized.clear();
+              forget_trace(component);
+              // What the trace fixed is no input for callers.
               std::erase_if(component.inputs, [](const InputSpec& input) { return !input.value.is_valid(); });
               Status done = apply_edits(program, component, graph.edits);
               if (!done) return fail(std::move(done.error().in(format("making {}", graph.file))));

@@ -44,25 +44,47 @@ Status keep_outputs(Component& component, const std::vector<std::string>& names)
   return {};
 }
 
+SymExpr new_symbol(Component& component, const std::string& name, SymAssumptions assumptions) {
+  std::string symbol = name;
+  auto is_taken = [&] {
+    return std::ranges::any_of(component.symbols->symbols(),
+                               [&](SymExpr each) { return each.symbol_name() == symbol; });
+  };
+  for (int i = 1; is_taken(); ++i) symbol = format("{}_{}", name, i);
+  return component.symbols->symbol(symbol, assumptions);
+}
+
+void forget_trace(Component& component) {
+  component.guards.clear();
+  component.samples.clear();
+  component.specialized.clear();
+  std::erase_if(component.attributes, [](const auto& attribute) { return attribute.first.starts_with("pt2."); });
+}
+
 Border::Border(Program& the_program, Component& the_component)
     : program(the_program),
       component(the_component),
       rewriter(the_component.graphs.front()),
       context_{the_program, the_component, rewriter, NodeId{}},
       f_(context_),
-      first_(graph().first()) {}
+      old_nodes_(graph().node_limit()) {}
 
 void Border::refuse(std::string why, std::string hint) {
   throw Refused(Error(ErrorCode::kInvalidInput, std::move(why), std::move(hint)));
 }
 
 AtenBuilder& Border::top() {
-  if (!first_.is_valid()) return end();
-  rewriter.insert_before(first_);
+  NodeId first = graph().first();
+  while (first.is_valid() && first.index >= old_nodes_) first = graph().next(first);
+  return first.is_valid() ? before(first) : at_end();
+}
+
+AtenBuilder& Border::before(NodeId node) {
+  rewriter.insert_before(node);
   return f_;
 }
 
-AtenBuilder& Border::end() {
+AtenBuilder& Border::at_end() {
   rewriter.insert_at_end();
   return f_;
 }
@@ -167,15 +189,9 @@ void Border::drop_output(std::string_view name) {
 // ---- sizes and names ----
 
 SymExpr Border::new_size(std::string name) {
-  auto is_taken = [&](const std::string& symbol) {
-    return std::ranges::any_of(component.symbols->symbols(),
-                               [&](SymExpr each) { return each.symbol_name() == symbol; });
-  };
-  const std::string base = name.empty() ? "any" : name;
-  std::string symbol = base;
-  for (int i = 1; is_taken(symbol); ++i) symbol = format("{}_{}", base, i);
-  if (!name.empty()) component.dim_names[symbol] = std::move(name);
-  return component.symbols->symbol(symbol, {.is_integer = true, .is_nonnegative = true});
+  SymExpr size = new_symbol(component, name.empty() ? "any" : name, {.is_integer = true, .is_nonnegative = true});
+  if (!name.empty()) component.dim_names[std::string(size.symbol_name())] = std::move(name);
+  return size;
 }
 
 SymExpr Border::named_size(const std::string& name) {

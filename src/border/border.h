@@ -14,6 +14,10 @@ namespace argosy {
 const InputSpec* find_input(const Component& component, std::string_view name);
 /// Only the user outputs of these names stay, in this order.
 Status keep_outputs(Component& component, const std::vector<std::string>& names);
+/// A symbol that the component does not have yet, of that name if it is free.
+SymExpr new_symbol(Component& component, const std::string& name, SymAssumptions assumptions);
+/// What is known of the trace beside its graphs (guards, sample inputs, texts of formats) goes: it holds no longer.
+void forget_trace(Component& component);
 
 /// A component's entry graph while callers' view of it is changed. What goes wrong throws Refused; what is given a name
 /// throws if there is no such input or output.
@@ -30,7 +34,9 @@ class Border {
   // One builder; where it adds nodes is what was asked for last.
   /// Before everything that was in the graph, after what was added there before.
   AtenBuilder& top();
-  AtenBuilder& end();
+  AtenBuilder& before(NodeId node);
+  AtenBuilder& at_end();
+  /// For looking; nodes are added by those above.
   const AtenBuilder& look() const { return f_; }
   const TensorType& type(ValueId tensor) const { return f_.type(tensor); }
 
@@ -66,13 +72,16 @@ class Border {
   /// That a name is free for an input or output.
   void check_free(std::string_view kind, std::string_view from, std::string_view to) const;
 
+  /// Where nodes were added last.
+  AtenBuilder& here() { return f_; }
+
  private:
   InputSpec& spec(std::string_view name) const;
   bool has_size(SymExpr size) const;
 
   RuleContext context_;
   AtenBuilder f_;
-  const NodeId first_;  // of the nodes that were in the graph
+  const size_t old_nodes_;  // those with smaller numbers were in the graph
 };
 
 }  // namespace argosy

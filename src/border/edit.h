@@ -84,7 +84,7 @@ struct OrderInputs {
 struct CastInput {
   std::string name, dtype;
 };
-/// An input goes: it is one number everywhere, in the shape of another input.
+/// An input goes: it is one number everywhere. Its sizes are those of another input, or numbers.
 struct FillInput {
   std::string name, like;
   int64_t value = 1;

@@ -38,7 +38,7 @@ void apply(Border& border, const GroupRows& edit) {
   ValueId inner = border.output_tensor(edit.output);
   int64_t width = width_of(border, inner, 2, edit.output);
   if (edit.rows <= 0) Border::refuse(format("the output {} has no rows of a fixed size", quoted(edit.output)));
-  AtenBuilder& f = border.end();
+  AtenBuilder& f = border.at_end();
   SymExpr rows = f.integer(edit.rows);
   ValueId grouped = f.reshape(inner, {f.symbols().floor_div(f.size(inner, 0), rows), rows, f.integer(width)});
   border.rewriter.set_output(border.output(edit.output), grouped);
@@ -56,7 +56,7 @@ void apply(Border& border, const JoinOutputs& edit) {
     width_of(border, parts.back(), 2, name);
   }
   if (parts.empty()) return;
-  border.rewriter.set_output(border.output(edit.outputs[0]), border.end().cat(parts, 1));
+  border.rewriter.set_output(border.output(edit.outputs[0]), border.at_end().cat(parts, 1));
   for (size_t i = 1; i < edit.outputs.size(); ++i) border.drop_output(edit.outputs[i]);
 }
 
@@ -67,7 +67,7 @@ void apply(Border& border, const SpreadFeatures& edit) {
     border.replace(border.take_input(edit.more_inputs[i]), parts[i + 1]);
 
   ValueId embeddings = border.output_tensor(edit.embeddings), mask = border.output_tensor(edit.mask);
-  AtenBuilder& f = border.end();
+  AtenBuilder& f = border.at_end();
   const Sizes shape = f.shape(mask);
   if (shape.size() != 2 || f.rank(embeddings) != 3)
     Border::refuse(format("{} is not [batch, sequence]", quoted(edit.mask)));

@@ -72,7 +72,11 @@ void apply(Border& border, const CastInput& edit) {
 
 void apply(Border& border, const FillInput& edit) {
   ValueId input = border.take_input(edit.name), like = border.input(edit.like);
-  border.replace(input, border.top().full(border.type(like).shape, edit.value, border.type(input).dtype, {like}));
+  const Sizes theirs = border.type(like).shape;
+  Sizes shape = border.type(input).shape;
+  auto is_known = [&](SymExpr size) { return size.as_integer() || std::ranges::count(theirs, size) > 0; };
+  if (!std::ranges::all_of(shape, is_known)) shape = theirs;
+  border.replace(input, border.top().full(std::move(shape), edit.value, border.type(input).dtype, {like}));
 }
 
 void apply(Border& border, const ComputeTokenTypes& edit) {
@@ -121,7 +125,7 @@ void apply(Border& border, const WidenState& edit) {
   ValueId outer = border.retype_input(edit.input, border.type(inner).dtype, std::move(wide));
   border.replace(inner, f.slice(outer, -1, 0, f.integer(width)));
   uint32_t index = border.output(edit.output);
-  border.rewriter.set_output(index, border.end().pad(border.output_tensor(edit.output), {0, edit.size - width}));
+  border.rewriter.set_output(index, border.at_end().pad(border.output_tensor(edit.output), {0, edit.size - width}));
 }
 
 void apply(Border& border, const PostponeOutput& edit) {
@@ -133,7 +137,7 @@ void apply(Border& border, const PostponeOutput& edit) {
       std::ranges::any_of(type.shape.begin() + 1, type.shape.end(), varies)) {
     Border::refuse(format("the output {} cannot be postponed: more than one of its sizes varies", quoted(edit.output)));
   }
-  AtenBuilder& f = border.end();
+  AtenBuilder& f = border.at_end();
   border.rewriter.set_output(border.output(edit.output),
                              f.node(kAfter, {{"self", result}, {"other", last}}, type.dtype, type.shape));
 }

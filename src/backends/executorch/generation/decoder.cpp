@@ -9,6 +9,7 @@
 #include "backends/executorch/generation/decoder_call.h"
 #include "backends/executorch/generation/specialise.h"
 #include "base/text.h"
+#include "border/border.h"
 
 namespace argosy::executorch {
 namespace {
@@ -75,7 +76,7 @@ class DecoderBinder {
     std::string batch(tokens.shape[0].symbol_name());
     if (!batch.empty()) replacements[batch] = symbols.integer(1);
     sequence_ = tokens.shape[1];
-    total_ = new_symbol("total");
+    total_ = new_symbol(component_, "total", {.is_integer = true, .is_positive = true});
     if (!symbols.set_range(total_, {1, options_.max_seq_len})) return no_range();
     std::string sequence_name(sequence_.symbol_name());
     if (options_.dynamic_shapes) {
@@ -114,15 +115,6 @@ class DecoderBinder {
   Status no_range() const {
     return fail(ErrorCode::kInvalidInput, format("{} tokens are too few for this model", options_.max_seq_len),
                 "give --max_seq_len a larger number");
-  }
-
-  SymExpr new_symbol(std::string name) {
-    auto is_taken = [&] {
-      return std::ranges::any_of(component_.symbols->symbols(),
-                                 [&](SymExpr symbol) { return symbol.symbol_name() == name; });
-    };
-    while (is_taken()) name += "_";
-    return component_.symbols->symbol(name, {.is_integer = true, .is_positive = true});
   }
 
   /// Sizes of inputs that go are numbers of the call.
@@ -286,32 +278,6 @@ class DecoderBinder {
 };
 
 }  // namespace
-
-const InputSpec* find_input(const Component& component, std::string_view name) {
-  auto found = std::ranges::find(component.inputs, name, &InputSpec::name);
-  return found == component.inputs.end() ? nullptr : &*found;
-}
-
-Status keep_outputs(Component& component, const std::vector<std::string>& names) {
-  std::vector<OutputSpec> specs;
-  std::vector<Argument> outputs;
-  const Graph& graph = component.entry();
-  for (const std::string& name : names) {
-    auto found = std::ranges::find(component.outputs, name, &OutputSpec::name);
-    if (found == component.outputs.end())
-      return fail(ErrorCode::kUnsupportedFeature, format("component {} has no output {}", component.name, name));
-    specs.push_back(*found);
-    outputs.push_back(graph.outputs()[static_cast<size_t>(found - component.outputs.begin())]);
-  }
-  for (size_t i = 0; i < component.outputs.size(); ++i) {
-    if (component.outputs[i].kind == OutputKind::kUser) continue;
-    specs.push_back(component.outputs[i]);
-    outputs.push_back(graph.outputs()[i]);
-  }
-  Rewriter(component.graphs.front()).set_outputs(std::move(outputs));
-  component.outputs = std::move(specs);
-  return {};
-}
 
 Status bind_decoder(Program& program, Component& component, const TaskOptions& options, const MediaTokens& media) {
   return DecoderBinder(program, component, options, media).bind();

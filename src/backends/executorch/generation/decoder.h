@@ -16,9 +16,4 @@ namespace argosy::executorch {
 /// masks are one, since no token is padding; types of tokens are zero in a text without media. Else it is an error.
 Status bind_decoder(Program& program, Component& component, const TaskOptions& options, const MediaTokens& media);
 
-/// Where an input of that name is; null if there is none.
-const InputSpec* find_input(const Component& component, std::string_view name);
-/// Only the user outputs of these names stay, in this order.
-Status keep_outputs(Component& component, const std::vector<std::string>& names);
-
 }  // namespace argosy::executorch

@@ -4,9 +4,10 @@
 #include <map>
 #include <set>
 
-#include "backends/executorch/generation/decoder.h"
 #include "backends/executorch/generation/specialise.h"
 #include "base/text.h"
+#include "border/bind_graphs.h"
+#include "border/border.h"
 #include "passes/aten_builder.h"
 
 namespace argosy::executorch {
@@ -77,48 +78,14 @@ Status bind_embedding(Program& program, Component& component, int64_t max_seq_le
   const InputSpec* tokens = find_input(component, "input_ids");
   if (tokens == nullptr || !tokens->value.is_valid())
     return fail(ErrorCode::kUnsupportedFeature, format("component {} is not given tokens", component.name));
-  Graph& graph = component.graphs.front();
-  Rewriter rewriter(graph);
-  std::set<uint32_t> from_features;
-  for (const InputSpec& input : component.inputs) {
-    if (input.value.is_valid() && input.name != "input_ids") from_features.insert(input.value.index);
-  }
-  // Where tokens of media have features, as far as there are any, and others an embedding, there are only others.
-  for (NodeId id : graph.nodes()) {
-    const Node& node = graph[id];
-    auto is_from_features = [&](const Argument& argument) {
-      bool found = false;
-      for_each_value(argument, [&](ValueId value, uint32_t) {
-        if (value.is_valid() && from_features.contains(value.index)) found = true;
-      });
-      return found;
-    };
-    if (program.schemas[node.op].name == "aten.where.self" && node.arguments.size() == 3 &&
-        is_from_features(node.arguments[1]) != is_from_features(node.arguments[2])) {
-      const Argument& kept = node.arguments[is_from_features(node.arguments[1]) ? 2 : 1];
-      ValueId other = std::get<ValueId>(kept.variant());
-      if (graph[other].tensor()->shape == graph[node.outputs[0]].tensor()->shape) {
-        rewriter.replace(id, std::vector<ValueId>{other});
-        continue;
-      }
-    }
-    if (std::ranges::any_of(node.arguments, is_from_features)) {
-      for (ValueId output : node.outputs) from_features.insert(output.index);
-    }
-  }
   ARGOSY_TRY_STATUS(keep_outputs(component, {"inputs_embeds"}));
-  if (const ValueId* result = graph.outputs()[0].get_if<ValueId>();
-      result == nullptr || from_features.contains(result->index))
-    return fail(ErrorCode::kUnsupportedFeature, "embeddings of texts are not to be had apart from those of media");
-  for (NodeId id = graph.last(); id.is_valid();) {
-    NodeId previous = graph.previous(id);
-    bool is_unused = std::ranges::all_of(graph[id].outputs, [&](ValueId value) { return graph[value].uses.empty(); });
-    if (is_unused) rewriter.erase(id);
-    id = previous;
+  DropFeatures edit;
+  for (const InputSpec& input : component.inputs) {
+    if (input.value.is_valid() && input.name != "input_ids") edit.inputs.push_back(input.name);
   }
+  ARGOSY_TRY_STATUS(apply_edits(program, component, std::vector<Edit>{std::move(edit)}));
   drop_unused(component, {"input_ids"});
-  if (component.inputs.size() != 1) return not_passed(component, component.inputs.back().name);
-  const TensorType& type = *graph[component.inputs[0].value].tensor();
+  const TensorType& type = *component.entry()[component.inputs[0].value].tensor();
   if (type.shape.size() == 2 && type.shape[1].kind() == SymKind::kSymbol)
     component.symbols->set_range(type.shape[1], {1, max_seq_len});
   return {};
@@ -127,28 +94,13 @@ Status bind_embedding(Program& program, Component& component, int64_t max_seq_le
 Status bind_plain(Program& program, Component& component, const std::vector<std::string_view>& inputs) {
   fix_batch(component);
   drop_unused(component, {inputs.begin(), inputs.end()});
-  Graph& graph = component.graphs.front();
-  Rewriter rewriter(graph);
-  if (graph.first().is_valid()) rewriter.insert_before(graph.first());
-  RuleContext context{program, component, rewriter, NodeId{}};
-  AtenBuilder f(context);
   const std::vector<InputSpec> all = component.inputs;
-  const InputSpec* sized = all.empty() ? nullptr : &all.front();
   for (const InputSpec& input : all) {
     if (std::ranges::find(inputs, input.name) != inputs.end()) continue;
     bool is_mask = input.name == "attention_mask";
     if (!is_mask && input.name != "token_type_ids") return not_passed(component, input.name);
-    const TensorType type = f.type(input.value);
-    const Sizes sizes = f.shape(sized->value);
-    auto is_known = [&](SymExpr size) {
-      return size.as_integer() || (sized->name != input.name && std::ranges::count(sizes, size) > 0);
-    };
-    if (!std::ranges::all_of(type.shape, is_known)) return not_passed(component, input.name);
-    ValueId bound = f.full(type.shape, int64_t{is_mask ? 1 : 0}, type.dtype, {sized->value});
-    // Nodes before may not exist: sizes are looked at first.
-    rewriter.replace_uses(input.value, bound);
-    rewriter.erase_input(input.value);
-    std::erase_if(component.inputs, [&](const InputSpec& spec) { return spec.name == input.name; });
+    FillInput fill{input.name, all.front().name, is_mask ? 1 : 0};
+    if (!apply_edits(program, component, std::vector<Edit>{fill})) return not_passed(component, input.name);
   }
   std::vector<InputSpec> ordered;
   for (std::string_view name : inputs) {

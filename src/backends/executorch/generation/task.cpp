@@ -7,6 +7,7 @@
 #include "backends/executorch/generation/decoder.h"
 #include "backends/executorch/generation/media.h"
 #include "base/text.h"
+#include "border/border.h"
 #include "passes/aten_builder.h"
 
 namespace argosy::executorch {
@@ -209,7 +210,7 @@ Pass bind_task(TaskPlan plan) {
               auto component = std::ranges::find_if(program.components, named);
               const Component* encoder = program.find_component("encoder");
               if (encoder != nullptr) {
-                ARGOSY_TRY_STATUS(or_refused([&] { return compute_cross_states(program, *encoder, *component); }));
+                ARGOSY_TRY_STATUS(compute_cross_states(program, *encoder, *component));
               }
               ARGOSY_TRY(media, read_media_tokens(program, *component, kinds));
             }

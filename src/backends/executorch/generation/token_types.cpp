@@ -1,7 +1,7 @@
 #include "backends/executorch/generation/token_types.h"
 
-#include "backends/executorch/generation/decoder.h"
 #include "base/text.h"
+#include "border/border.h"
 #include "passes/aten_builder.h"
 
 namespace argosy::executorch {
