@@ -3,11 +3,26 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "debug/named_passes.h"
 #include "debug/reproducer.h"
 #include "io/write_file.h"
 #include "ir/text.h"
 
 namespace argosy {
+namespace {
+
+/// The failing pass, and those after it as far as they can be run again by name: not from the first one on that depends
+/// on a plan ("bind-graphs").
+std::span<const std::string> for_replay(std::span<const std::string> remaining) {
+  size_t count = std::min<size_t>(remaining.size(), 1);
+  auto has_name = [](std::string_view pass) {
+    return std::ranges::find(every_pass(), pass.substr(0, pass.find('{')), &NamedPass::name) != every_pass().end();
+  };
+  while (count < remaining.size() && has_name(remaining[count])) ++count;
+  return remaining.first(count);
+}
+
+}  // namespace
 
 PipelineHooks Watch::hooks() {
   PipelineHooks hooks;
@@ -18,7 +33,7 @@ PipelineHooks Watch::hooks() {
   if (!options_.repro_dir.empty()) {
     hooks.on_failure = [this](const Program& before, std::span<const std::string> remaining, const Error& error) {
       if (options_.only_bugs && error.code != ErrorCode::kInternal) return;
-      reproducer_ = write_reproducer(options_.repro_dir, before, remaining, options_.verify_each, error);
+      reproducer_ = write_reproducer(options_.repro_dir, before, for_replay(remaining), options_.verify_each, error);
     };
   }
   return hooks;

@@ -99,6 +99,14 @@ TEST_F(WatchTest, a_failing_pass_of_pt2_leaves_a_reproducer) {
                 "refuse-foreign-ops");
 }
 
+TEST_F(WatchTest, a_reproducer_ends_before_a_pass_that_has_no_name) {
+  Program foreign = program(kForeign);
+  Pipeline pipeline = pt2_pipeline();
+  pipeline.add({"bind-graphs", [](Program&, PassContext&) -> Result<bool> { return false; }});
+  expect_replay(run_export_passes(pipeline, foreign, watched({.repro_dir = folder()}), diagnostics_),
+                "refuse-foreign-ops");
+}
+
 TEST_F(WatchTest, what_users_can_mend_leaves_none_if_only_bugs_are_wanted) {
   Program foreign = program(kForeign);
   EXPECT_FALSE(
