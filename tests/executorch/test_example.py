@@ -33,7 +33,8 @@ def run(*command: object, **environment: str) -> str:
 @pytest.fixture(scope="module")
 def generate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = tmp_path_factory.mktemp("example")
-    sdk = find_spec("executorch").submodule_search_locations[0]
+    # This folder has the name of the package, and both are on the path.
+    sdk = next(each for each in find_spec("executorch").submodule_search_locations if Path(each, "share/cmake").is_dir())
     run("cmake", "-S", REPOSITORY / "examples/executorch", "-B", build, f"-DCMAKE_PREFIX_PATH={sdk}")
     run("cmake", "--build", build)
     return build / "generate"
