@@ -62,7 +62,7 @@ class Transplant {
     for (ValueId id : rewriter_.graph().weights()) {
       if (rewriter_.graph()[id].weight == value.weight) return id;
     }
-    return rewriter_.add_weight({value.name, value.type}, value.weight);
+    return rewriter_.add_weight(copy_of(value), value.weight);
   }
 
   /// A number that is a size of the hidden states.
@@ -86,6 +86,19 @@ class Transplant {
     return expression.kind() == SymKind::kAdd ? to_.symbols->add(operands) : to_.symbols->mul(operands);
   }
 
+  /// Nothing of it may refer to the other component's sizes: that component may go first.
+  NewValue copy_of(const Value& value) {
+    NewValue copy{value.name, value.type};
+    if (auto* tensor = std::get_if<TensorType>(&copy.type)) {
+      tensor->strides.clear();
+      for (SymExpr& size : tensor->shape) size = translated(size);
+    } else {
+      SymType& number = std::get<SymType>(copy.type);
+      number.expression = translated(number.expression);
+    }
+    return copy;
+  }
+
   void copy_node(const Node& node) {
     std::vector<Argument> arguments = node.arguments;
     for (Argument& argument : arguments) {
@@ -94,17 +107,7 @@ class Transplant {
       });
     }
     std::vector<NewValue> outputs;
-    for (ValueId id : node.outputs) {
-      const Value& value = from_.entry()[id];
-      NewValue& output = outputs.emplace_back(NewValue{value.name, value.type});
-      if (auto* tensor = std::get_if<TensorType>(&output.type)) {
-        tensor->strides.clear();
-        for (SymExpr& size : tensor->shape) size = translated(size);
-      } else {
-        SymType& number = std::get<SymType>(output.type);
-        number.expression = translated(number.expression);
-      }
-    }
+    for (ValueId id : node.outputs) outputs.push_back(copy_of(from_.entry()[id]));
     NodeId copied = rewriter_.create(node.op, std::move(arguments), std::move(outputs), node.location);
     for (size_t i = 0; i < node.outputs.size(); ++i) values_[node.outputs[i]] = rewriter_.graph()[copied].outputs[i];
   }
