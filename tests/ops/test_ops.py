@@ -48,7 +48,9 @@ def test_every_translation_has_a_row() -> None:
         pytest.skip("only some rows were run")
     from argosy import _core
 
-    assert sorted(set(_core.onnx_translations()) - COVERED) == []
+    # No model has it: an edit of a graph's border adds it, and the C++ test of the lowering needs it.
+    at_borders = {"argosy.after.default"}
+    assert sorted(set(_core.onnx_translations()) - COVERED - at_borders) == []
 
 
 def test_a_translation_beside_a_decomposition_says_why() -> None:
