@@ -15,22 +15,37 @@ if(ARGOSY_DEVELOPER_MODE)
       $<BUILD_INTERFACE:-Wno-stringop-overflow> $<BUILD_INTERFACE:-Wno-array-bounds>)
   endif()
 endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC takes files that are built together for headers, whose types should not be of one file only.
+  target_compile_options(argosy_options INTERFACE $<BUILD_INTERFACE:-Wno-subobject-linkage>)
+endif()
 if(ARGOSY_SANITIZE)
   target_compile_options(argosy_options INTERFACE
     -fsanitize=${ARGOSY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(argosy_options INTERFACE -fsanitize=${ARGOSY_SANITIZE})
 endif()
+# Under sanitizers half of the time of a build goes into optimising what they add. These layers are worth it: their tests
+# and fuzzers compute much.
+set(ARGOSY_COMPUTING_FLAGS "" CACHE STRING "Further options of the layers that compute much, as in -O1")
+set(argosy_computing_layers base tensor io ir)
 if(ARGOSY_FUZZERS)
   # Coverage of the libraries, which is what the fuzzers steer by.
   target_compile_options(argosy_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(ARGOSY_PRECOMPILED_HEADERS)
-  # What nearly every file includes. Without the time in it, ccache knows a header that was compiled again. Warnings about
-  # the standard library's own code come back with it.
-  target_precompile_headers(argosy_options INTERFACE
-    <algorithm> <filesystem> <functional> <map> <memory> <optional> <set> <string> <unordered_map> <vector>
-    <fmt/format.h> <tl/expected.hpp>)
+  # Without the time in it, ccache knows a header that was compiled again. Warnings about the standard library's own code
+  # come back with it.
   target_compile_options(argosy_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp" -Wno-deprecated-declarations)
+  if(ARGOSY_DEVELOPER_MODE)
+    # What nearly every test includes, compiled once for all of them. Layers are built in a few large units, which it would
+    # not make faster.
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cpp CONTENT "int main() {}\n")
+    add_executable(argosy_test_headers ${PROJECT_BINARY_DIR}/test_headers.cpp)  # compiled like tests, which are programs
+    target_link_libraries(argosy_test_headers PRIVATE argosy_options fmt::fmt GTest::gtest)
+    target_precompile_headers(argosy_test_headers PRIVATE
+      <algorithm> <filesystem> <functional> <map> <memory> <optional> <set> <string> <unordered_map> <vector>
+      <fmt/format.h> <gtest/gtest.h> <tl/expected.hpp>)
+  endif()
 endif()
 
 # argosy_layer(name SOURCES … [DEPENDS …] [PRIVATE …] [TESTS …])
@@ -44,11 +59,16 @@ function(argosy_layer name)
     target_link_libraries(argosy_${name} PUBLIC argosy_${below})
   endforeach()
   target_link_libraries(argosy_${name} PRIVATE ${layer_PRIVATE})
+  if(name IN_LIST argosy_computing_layers)
+    target_compile_options(argosy_${name} PRIVATE ${ARGOSY_COMPUTING_FLAGS})
+  endif()
   if(ARGOSY_DEVELOPER_MODE AND layer_TESTS)
     add_executable(argosy_${name}_test ${layer_TESTS})
     target_link_libraries(argosy_${name}_test PRIVATE argosy_${name} GTest::gtest GTest::gtest_main)
+    # Tests share many names of helpers, and each file is built alone.
+    set_target_properties(argosy_${name}_test PROPERTIES UNITY_BUILD OFF)
     if(ARGOSY_PRECOMPILED_HEADERS)
-      target_precompile_headers(argosy_${name}_test PRIVATE <gtest/gtest.h>)
+      target_precompile_headers(argosy_${name}_test REUSE_FROM argosy_test_headers)
     endif()
     add_test(NAME ${name} COMMAND argosy_${name}_test)
   endif()

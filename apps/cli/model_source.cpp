@@ -20,7 +20,7 @@
 namespace argosy::cli {
 namespace {
 
-constexpr size_t kLastLines = 12;
+constexpr size_t kKeptLines = 12;
 
 ErrorCode code_of(std::string_view name) {
   constexpr std::array kCodes = {ErrorCode::kInvalidInput, ErrorCode::kUnsupportedFeature, ErrorCode::kNotFound,
@@ -43,7 +43,7 @@ class HubLines {
     if (!document) {
       terminal_.log(LogLevel::kDebug, line);
       last_.emplace_back(line);
-      if (last_.size() > kLastLines) last_.pop_front();
+      if (last_.size() > kKeptLines) last_.pop_front();
       return;
     }
     auto text = [&](const char* key) { return std::string(document->root().find(key).as_string().value_or("")); };

@@ -43,7 +43,7 @@ Result<std::string> read_stdin() {
   return text;
 }
 
-Result<InputProgram> read(const OptOptions& options, const Environment& environment, Diagnostics& diagnostics) {
+Result<InputProgram> read_program(const OptOptions& options, const Environment& environment, Diagnostics& diagnostics) {
   InputOptions input;
   input.schemas = options.schemas.empty() ? environment.schemas : std::filesystem::path(options.schemas);
   input.diagnostics = &diagnostics;
@@ -191,7 +191,7 @@ Status opt(const OptOptions& options, const Environment& environment, Terminal& 
   ARGOSY_TRY_STATUS(check_names(options.print_before, pipeline, "--print-ir-before", false));
   ARGOSY_TRY_STATUS(check_names(options.print_after, pipeline, "--print-ir-after", true));
   if (!options.output.empty() && !is_stdout(options)) ARGOSY_TRY_STATUS(check_output(options.output));
-  ARGOSY_TRY(InputProgram input, read(options, environment, diagnostics));
+  ARGOSY_TRY(InputProgram input, read_program(options, environment, diagnostics));
   if (!options.checkpoint.empty()) {
     ARGOSY_TRY_STATUS(attach_weights(input.program, options.checkpoint, options.plan, diagnostics));
   }

@@ -14,8 +14,8 @@ using namespace nb::literals;
 namespace argosy {
 namespace {
 
-LiveExecutorchProgram lower(const std::filesystem::path& capture, const std::vector<TensorTuple>& tensors,
-                            const std::string& recipe, const std::string& shape) {
+LiveExecutorchProgram lower_program(const std::filesystem::path& capture, const std::vector<TensorTuple>& tensors,
+                                    const std::string& recipe, const std::string& shape) {
   std::vector<LiveTensor> weights = live_weights(tensors);
   ExecutorchOptions options;
   options.lowering.recipe = recipe == "portable" ? executorch::Recipe::kPortable : executorch::Recipe::kXnnpack;
@@ -29,7 +29,7 @@ LiveExecutorchProgram lower(const std::filesystem::path& capture, const std::vec
   return *std::move(program);
 }
 
-void save(const LiveExecutorchProgram& program, const std::filesystem::path& path) {
+void save_program(const LiveExecutorchProgram& program, const std::filesystem::path& path) {
   Status status = [&] {
     nb::gil_scoped_release release;
     return save_live_program(program, path);
@@ -46,10 +46,10 @@ void bind_executorch(nb::module_& module) {
           "arenas", [](const LiveExecutorchProgram& self) { return self.document.methods.front().arenas; },
           "Bytes of memory that the method needs, by arena.")
       .def_ro("notes", &LiveExecutorchProgram::notes)
-      .def("save", save, "path"_a);
+      .def("save", save_program, "path"_a);
 
   module.def(
-      "lower_executorch", lower, "capture"_a, "tensors"_a, "recipe"_a, "shape"_a,
+      "lower_executorch", lower_program, "capture"_a, "tensors"_a, "recipe"_a, "shape"_a,
       "Lowers the capture of one graph. Tensors are (name, dtype, shape, address, bytes, identity) and must "
       "outlive the result. The shape has the largest size of each dim that varies: \"batch=0..4,sequence=0..256\".");
 }

@@ -20,9 +20,9 @@ WeightExposure exposure_of(bool is_stored, bool is_input) {
   return is_input ? WeightExposure::kStoredAndOverride : WeightExposure::kStored;
 }
 
-LiveOnnxModel lower(const std::filesystem::path& capture, const std::vector<TensorTuple>& tensors,
-                    const std::vector<std::string>& inputs, const std::vector<std::string>& outputs, int opset,
-                    bool optimize) {
+LiveOnnxModel lower_model(const std::filesystem::path& capture, const std::vector<TensorTuple>& tensors,
+                          const std::vector<std::string>& inputs, const std::vector<std::string>& outputs, int opset,
+                          bool optimize) {
   std::vector<LiveTensor> weights = live_weights(tensors);
   onnx::LoweringOptions options;
   options.opset = opset;
@@ -51,8 +51,8 @@ nb::bytes to_bytes(const LiveOnnxModel& live, bool is_stored, bool is_input) {
   return nb::bytes(text.data(), text.size());
 }
 
-void save(const LiveOnnxModel& live, const std::filesystem::path& path, bool external_data, bool is_stored,
-          bool is_input) {
+void save_model(const LiveOnnxModel& live, const std::filesystem::path& path, bool external_data, bool is_stored,
+                bool is_input) {
   Status status = [&] {
     nb::gil_scoped_release release;
     return save_live_model(exposed(live, is_stored, is_input), path, external_data);
@@ -86,10 +86,11 @@ void bind_onnx(nb::module_& module) {
       .def_ro("ops", &LiveOnnxModel::ops, "The ATen ops that were left to translate.")
       .def_ro("notes", &LiveOnnxModel::notes)
       .def("to_bytes", to_bytes, "store_weights"_a = true, "weights_as_inputs"_a = false, "The file, in memory.")
-      .def("save", save, "path"_a, "external_data"_a = true, "store_weights"_a = true, "weights_as_inputs"_a = false);
+      .def("save", save_model, "path"_a, "external_data"_a = true, "store_weights"_a = true,
+           "weights_as_inputs"_a = false);
 
-  module.def("lower_onnx", lower, "capture"_a, "tensors"_a, "inputs"_a, "outputs"_a, "opset"_a = onnx::kDefaultOpset,
-             "optimize"_a = true,
+  module.def("lower_onnx", lower_model, "capture"_a, "tensors"_a, "inputs"_a, "outputs"_a,
+             "opset"_a = onnx::kDefaultOpset, "optimize"_a = true,
              "Lowers the capture of one graph. Tensors are (name, dtype, shape, address, bytes, identity) and must "
              "outlive the result.");
   module.def(

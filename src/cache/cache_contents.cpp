@@ -20,10 +20,6 @@ constexpr size_t kScratch = size_t{1} << 20;
 constexpr auto kLeftoverAge = std::chrono::hours(24);
 constexpr std::array<std::string_view, 4> kFolders = {"captures/", "plans/", "checks/", "locks/"};
 
-std::string text_of(JsonView object, std::string_view key) {
-  return std::string(object.find(key).as_string().value_or(""));
-}
-
 Result<JsonDocument> manifest_of(const CacheEntry& entry) {
   if (entry.kind != CacheKind::kCapture) {
     ARGOSY_TRY(std::string text, read_text_file(entry.path));
@@ -102,8 +98,8 @@ void remove_leftovers(const CaptureCache& cache) {
 Result<CacheDescription> describe(const CacheEntry& entry) {
   ARGOSY_TRY(JsonDocument document, manifest_of(entry));
   JsonView root = document.root(), versions = root.find("versions");
-  return CacheDescription{text_of(root, "model_class"), text_of(root, "task"), text_of(versions, "torch"),
-                          text_of(versions, "transformers")};
+  return CacheDescription{text_at(root, "model_class"), text_at(root, "task"), text_at(versions, "torch"),
+                          text_at(versions, "transformers")};
 }
 
 Result<std::vector<CacheEntry>> prune(const CaptureCache& cache, const PruneOptions& options) {

@@ -20,14 +20,10 @@ constexpr int64_t kVersion = 1;
 constexpr std::string_view kEngineRow = "engine";  // the row of a bundle whose engine is not there
 constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
 
-std::string text_of(JsonView object, std::string_view key) {
-  return std::string(object.find(key).as_string().value_or(""));
-}
-
 /// "decode at 2x19 on 23 (edge): logits is off by 0.5"
 std::string line_of(JsonView row) {
-  std::string note = text_of(row, "note");
-  return format("{} at {} ({}): {}", text_of(row, "component"), text_of(row, "shape"), text_of(row, "call"),
+  std::string note = text_at(row, "note");
+  return format("{} at {} ({}): {}", text_at(row, "component"), text_at(row, "shape"), text_at(row, "call"),
                 note.empty() ? "differs" : note);
 }
 
@@ -38,7 +34,7 @@ Result<CheckReport> CheckReport::read(const std::filesystem::path& path) {
   ARGOSY_TRY(std::string text, read_text_file(path, kMaxBytes));
   ARGOSY_TRY(JsonDocument document, JsonDocument::parse_owned(std::move(text), name));
   JsonView root = document.root();
-  if (text_of(root, "format") != kFormat)
+  if (text_at(root, "format") != kFormat)
     return fail(ErrorCode::kCorruptFile, format("{} is not the result of a check", name));
   if (root.find("version").as_integer() != kVersion) {
     return fail(ErrorCode::kUnsupportedVersion, format("{} is of a version that is not read", name),
@@ -47,15 +43,15 @@ Result<CheckReport> CheckReport::read(const std::filesystem::path& path) {
   std::optional<bool> ok = root.find("ok").as_bool();
   JsonView rows = root.find("rows");
   if (!ok || !rows.is_array()) return fail(ErrorCode::kCorruptFile, format("{} lacks ok or rows", name));
-  CheckReport report{*ok, text_of(root, "engine"), text_of(root, "model_class"), rows.size(), 0, {},
-                     "",  text_of(root, "summary")};
+  CheckReport report{*ok, text_at(root, "engine"), text_at(root, "model_class"), rows.size(), 0, {},
+                     "",  text_at(root, "summary")};
   for (JsonView row : rows.items()) {
     JsonView largest = row.find("abs");
     if (largest.is_valid() && !largest.is_null()) {
       report.largest = std::max(report.largest, largest.as_double().value_or(std::numeric_limits<double>::infinity()));
     }
     if (row.find("ok").as_bool() == false) report.wrong.push_back(line_of(row));
-    if (text_of(row, "call") == kEngineRow && row.find("ok").is_null()) report.engine_missing = text_of(row, "note");
+    if (text_at(row, "call") == kEngineRow && row.find("ok").is_null()) report.engine_missing = text_at(row, "note");
   }
   return report;
 }

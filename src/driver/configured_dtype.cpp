@@ -10,7 +10,7 @@
 namespace argosy {
 namespace {
 
-constexpr uint64_t kMaxConfiguration = uint64_t{16} << 20;
+constexpr uint64_t kMaxConfigurationBytes = uint64_t{16} << 20;
 
 /// transformers 5 writes "dtype", older versions "torch_dtype".
 std::string_view dtype_in(JsonView config) {
@@ -24,7 +24,7 @@ std::string_view dtype_in(JsonView config) {
 
 Result<std::string> configured_dtype(const std::filesystem::path& model) {
   std::filesystem::path path = model / "config.json";
-  ARGOSY_TRY(std::string text, read_text_file(path, kMaxConfiguration));
+  ARGOSY_TRY(std::string text, read_text_file(path, kMaxConfigurationBytes));
   std::string name = quoted(path.native(), 1000);
   // In its canonical form, since what Python writes need not be JSON.
   ARGOSY_TRY(std::string canonical, canonical_configuration(text, name));

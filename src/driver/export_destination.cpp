@@ -17,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kHubPrefix = "models--";
-constexpr uint64_t kMaxManifest = uint64_t{64} << 20;
 
 /// The model's name without where it is or whose it is.
 std::string short_name(const fs::path& model) {

@@ -12,7 +12,6 @@ namespace argosy {
 namespace {
 
 constexpr std::string_view kCaptureManifest = "capture.json";
-constexpr uint64_t kMaxManifest = uint64_t{64} << 20;
 constexpr int kManifestVersion = 1;
 
 // What of a component concerns its callers; the rest names entries of the capture.

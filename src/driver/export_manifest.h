@@ -21,6 +21,9 @@ inline constexpr std::string_view kBundleManifest = "bundle.json";
 /// keys that begin with "argosy.", too.
 inline constexpr std::string_view kOnnxManifestKey = "argosy.manifest";
 
+/// Bytes; larger manifests are refused.
+inline constexpr uint64_t kMaxManifest = uint64_t{64} << 20;
+
 /// Whether the export was compared with the model that it is of.
 struct ExportCheck {
   std::string kind = "none";  // twin, full, off (not asked for), none (could not be done)

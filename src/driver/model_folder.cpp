@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxReference = 1024;
-constexpr uint64_t kMaxConfiguration = uint64_t{16} << 20;
+constexpr uint64_t kMaxConfig = uint64_t{16} << 20;
 constexpr size_t kMaxNamePart = 96;
 
 bool has_file(const fs::path& path) {
@@ -65,7 +65,7 @@ std::string missing_weights(const fs::path& folder) {
 /// The Python file that an entry of a configuration's auto_map, such as "modeling_x.XModel", is in and that is not
 /// there. Entries of other repositories ("org/name--modeling_x.XModel") are not the folder's.
 std::string missing_code(const fs::path& folder) {
-  auto text = read_text_file(folder / "config.json", kMaxConfiguration);
+  auto text = read_text_file(folder / "config.json", kMaxConfig);
   if (!text) return "config.json";
   auto document = JsonDocument::parse_owned(*std::move(text), "config.json");
   if (!document) return "";

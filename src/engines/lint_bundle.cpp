@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "base/text.h"
+#include "engines/model.h"
 #include "io/file.h"
 
 namespace argosy::engines {
@@ -14,7 +15,6 @@ namespace fs = std::filesystem;
 constexpr int kMaxDepth = 3;  // of folders below the bundle's; weights and graphs lie at most one deep
 constexpr size_t kMaxFiles = 20'000;
 constexpr size_t kMaxGraphs = 100;
-constexpr uint64_t kMaxConfig = uint64_t{16} << 20;
 constexpr uint64_t kMaxTokenizer = uint64_t{256} << 20;
 constexpr uint64_t kMaxShapeBytes = 64;  // 8 dims
 constexpr int64_t kMaxTokens = int64_t{1} << 26;
@@ -25,9 +25,6 @@ constexpr std::string_view kJsonFiles[] = {
     "generation_config.json",      "genai_config.json", "preprocessor_config.json", "processor_config.json",
     "special_tokens_map.json",     "tokenizer.json",    "tokenizer_config.json",
 };
-
-/// Names of the part of a multimodal configuration that is the text decoder.
-constexpr std::string_view kTextParts[] = {"text_config", "decoder", "llm_config", "language_config", "thinker_config"};
 
 bool is_inside(const fs::path& path, const fs::path& folder) {
   auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());

@@ -195,7 +195,7 @@ void check_dtype(const LintedBundle& bundle, const FindingSink& found) {
   }
 }
 
-constexpr LintRule kRules[] = {
+constexpr LintRule kCacheRules[] = {
     {"cache-unpaired", kLintError, "a cache input without the output that feeds it, or the reverse",
      "export the decoder again with its cache: past_key_values.N.key goes with present.N.key", check_unpaired},
     {"cache-half", kLintError, "keys of a layer without values, or values without keys",
@@ -263,7 +263,7 @@ std::optional<std::vector<int64_t>> configured_cache_layers(const LintedBundle& 
   return layers;
 }
 
-std::span<const LintRule> lint_cache_rules() { return kRules; }
+std::span<const LintRule> lint_cache_rules() { return kCacheRules; }
 
 std::string shape_text(const OnnxValue& value) {
   std::vector<std::string> dims;

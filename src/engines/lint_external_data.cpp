@@ -115,7 +115,7 @@ bool is_below(const fs::path& path, const fs::path& folder) {
 
 /// ONNX Runtime follows links as long as the data ends up in the folder of the graph, or in the one of the file that
 /// the graph is a link to: the cache of the Hub is laid out so.
-void check_links(const LintedBundle& bundle, const FindingSink& found) {
+void check_linked_data(const LintedBundle& bundle, const FindingSink& found) {
   report(
       bundle, found,
       [&](const LintedGraph& graph, const OnnxExternalFile& external) {
@@ -154,7 +154,7 @@ void check_numbers(const LintedBundle& bundle, const FindingSink& found) {
   }
 }
 
-constexpr LintRule kRules[] = {
+constexpr LintRule kExternalDataRules[] = {
     {"external-data-outside", kLintError, "external data at an absolute path, or one with '..': runtimes refuse it",
      "write the graph again with its data beside it", check_outside},
     {"external-data-missing", kLintError,
@@ -166,7 +166,7 @@ constexpr LintRule kRules[] = {
      "the download or copy did not complete; get this file again", check_short},
     {"external-data-link", kLintError,
      "a file of weights that is a symbolic link out of the folder: runtimes refuse it",
-     "put the file itself, or a hard link, in place of the symbolic link", check_links},
+     "put the file itself, or a hard link, in place of the symbolic link", check_linked_data},
     {"external-data-shapes", kLintWarning,
      "small integers in external data, which shape inference cannot read where they are shapes (optimum-onnx#13)",
      "write the graph again with tensors below 1 kB inside it", check_numbers},
@@ -176,6 +176,6 @@ constexpr LintRule kRules[] = {
 
 }  // namespace
 
-std::span<const LintRule> lint_external_data_rules() { return kRules; }
+std::span<const LintRule> lint_external_data_rules() { return kExternalDataRules; }
 
 }  // namespace argosy::engines

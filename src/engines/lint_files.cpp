@@ -42,7 +42,7 @@ void check_json_unreadable(const LintedBundle& bundle, const FindingSink& found)
   }
 }
 
-void check_links(const LintedBundle& bundle, const FindingSink& found) {
+void check_linked_files(const LintedBundle& bundle, const FindingSink& found) {
   std::vector<std::string> leaving;
   for (const LintedFile& file : bundle.files()) {
     if (file.leaves) leaving.push_back(file.name);
@@ -67,7 +67,7 @@ void check_more_files(const LintedBundle& bundle, const FindingSink& found) {
   if (bundle.has_more_files()) found.add("", "it has more files or folders than were looked at");
 }
 
-constexpr LintRule kRules[] = {
+constexpr LintRule kFilesRules[] = {
     {"graph-none", kLintError, "no graph anywhere in the folder",
      "name the folder that has the .onnx files, or export again", check_no_graph},
     {"graph-unreadable", kLintError, "an .onnx file that is damaged, truncated, a Git LFS pointer or no model",
@@ -79,13 +79,13 @@ constexpr LintRule kRules[] = {
     {"manifest-file-missing", kLintError, "a file that bundle.json lists and that is not there",
      "copy the whole folder again, or export again", check_manifest_files},
     {"link-outside", kLintWarning, "symbolic links that lead out of the folder, so that copies of it lack files",
-     "copy with links followed (cp -rL) before the folder is moved or served", check_links},
+     "copy with links followed (cp -rL) before the folder is moved or served", check_linked_files},
     {"folder-too-large", kLintWarning, "more files or deeper folders than are looked at",
      "name the folder of one bundle", check_more_files},
 };
 
 }  // namespace
 
-std::span<const LintRule> lint_file_rules() { return kRules; }
+std::span<const LintRule> lint_file_rules() { return kFilesRules; }
 
 }  // namespace argosy::engines

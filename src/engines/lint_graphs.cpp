@@ -160,7 +160,7 @@ void check_fixed_sequence(const LintedBundle& bundle, const FindingSink& found) 
   }
 }
 
-constexpr LintRule kRules[] = {
+constexpr LintRule kGraphsRules[] = {
     {"ir-too-new", kLintError,
      "an IR version that the runtime does not take; onnx 1.23 writes 14 unless told (transformers.js#105)",
      "write the graph with IR version 10", check_ir},
@@ -183,6 +183,6 @@ constexpr LintRule kRules[] = {
 
 }  // namespace
 
-std::span<const LintRule> lint_graph_rules() { return kRules; }
+std::span<const LintRule> lint_graph_rules() { return kGraphsRules; }
 
 }  // namespace argosy::engines

@@ -149,7 +149,7 @@ void check_processor(const LintedBundle& bundle, const FindingSink& found) {
   }
 }
 
-constexpr LintRule kRules[] = {
+constexpr LintRule kTokensRules[] = {
     {"token-id-range", kLintError, "an id of a special token beyond the vocabulary",
      "take the id from the model's own configuration", check_range},
     {"token-id-unknown", kLintWarning, "an id of a special token that the tokenizer has no token for",
@@ -209,6 +209,6 @@ void check_tokenizer_class(const LintedBundle& bundle, const FindingSink& found)
     found.add("tokenizer_config.json", "tokenizer_class is \"TokenizersBackend\", a name of transformers 5");
 }
 
-std::span<const LintRule> lint_token_rules() { return kRules; }
+std::span<const LintRule> lint_token_rules() { return kTokensRules; }
 
 }  // namespace argosy::engines

@@ -11,11 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMaxConfig = uint64_t{16} << 20;
-
-/// Names of the part of a multimodal configuration that is the text decoder.
-constexpr std::string_view kTextParts[] = {"text_config", "decoder", "llm_config", "thinker_config"};
-
 std::string text_of(JsonView view) { return std::string(view.as_string().value_or("")); }
 
 std::vector<Port> ports(JsonView list) {

@@ -14,6 +14,12 @@
 /// Engines that bundles are for: what each wants of graphs, names and files.
 namespace argosy::engines {
 
+/// Bytes; larger configurations are refused.
+inline constexpr uint64_t kMaxConfig = uint64_t{16} << 20;
+/// Names of the part of a multimodal configuration that is the text decoder.
+inline constexpr std::string_view kTextParts[] = {"text_config", "decoder", "llm_config", "language_config",
+                                                  "thinker_config"};
+
 /// An input or output of a component, as captures describe it.
 struct Port {
   std::string name;                                      // "past_key_values.0.key"

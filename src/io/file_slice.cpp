@@ -9,9 +9,9 @@
 namespace argosy {
 namespace {
 
-// Runs that are shorter than this and repeat within kNear bytes are read together, a window of the file at a time.
+// Runs that are shorter than this and repeat within kNearby bytes are read together, a window of the file at a time.
 constexpr uint64_t kSmallRun = 4096;
-constexpr uint64_t kNear = 16 * 1024;
+constexpr uint64_t kNearby = 16 * 1024;
 constexpr uint64_t kWindow = 64 * 1024;
 
 class FileSlice final : public TensorSource {
@@ -59,7 +59,7 @@ class FileSlice final : public TensorSource {
     for (BoxRuns::Strip strip; runs.next(strip);) {
       uint64_t first = bytes_of_elements(strip.offset), step = bytes_of_elements(strip.stride);
       auto count = static_cast<uint64_t>(strip.count);
-      if (count > 1 && run_bytes < kSmallRun && step <= kNear) {
+      if (count > 1 && run_bytes < kSmallRun && step <= kNearby) {
         if (window.empty()) window = scratch.take(std::min(size_, kWindow));
         ARGOSY_TRY_STATUS(read_near_runs(lease, first, step, run_bytes, out.first(run_bytes * count), window));
       } else {

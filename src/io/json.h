@@ -65,6 +65,11 @@ class JsonView {
   size_t index_ = 0;
 };
 
+/// The string under a key; empty if there is none.
+inline std::string text_at(JsonView object, std::string_view key) {
+  return std::string(object.find(key).as_string().value_or(""));
+}
+
 class JsonView::ItemIterator {
  public:
   JsonView operator*() const;

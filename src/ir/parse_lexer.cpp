@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "ir/text_syntax.h"
 
 namespace argosy {
 namespace {
@@ -13,9 +14,6 @@ constexpr size_t kShownBefore = 50;
 constexpr size_t kShownAfter = 30;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_name_char(char c) { return is_letter(c) || is_digit(c) || c == '.'; }
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
 int hex_value(char c) {

@@ -40,7 +40,7 @@ constexpr KindName kKindNames[] = {
     {"Any", SchemaKind::kAny},
 };
 
-bool is_name_char(char c) {
+bool is_identifier_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
@@ -57,7 +57,7 @@ class SchemaParser {
     if (open == std::string_view::npos || open == 0) return error("expected a name and '('");
     std::string_view name = text_.substr(0, open);
     for (char c : name) {
-      if (!is_name_char(c) && c != '.' && c != ':') return error("unexpected character in the op's name");
+      if (!is_identifier_char(c) && c != '.' && c != ':') return error("unexpected character in the op's name");
     }
     schema.name = op_name_of(name);
     position_ = open + 1;
@@ -94,7 +94,7 @@ class SchemaParser {
   std::string_view read_name() {
     skip_spaces();
     size_t start = position_;
-    while (position_ < text_.size() && is_name_char(text_[position_])) ++position_;
+    while (position_ < text_.size() && is_identifier_char(text_[position_])) ++position_;
     return text_.substr(start, position_ - start);
   }
 
@@ -170,7 +170,7 @@ class SchemaParser {
   Status parse_base_type(SchemaType& type) {
     skip_spaces();
     if (text_.substr(position_, 9) == "__torch__") {  // a TorchScript class: __torch__.torch.classes.x.Y
-      while (position_ < text_.size() && (is_name_char(text_[position_]) || text_[position_] == '.')) ++position_;
+      while (position_ < text_.size() && (is_identifier_char(text_[position_]) || text_[position_] == '.')) ++position_;
       return {};
     }
     std::string_view name = read_name();

@@ -30,9 +30,6 @@ std::optional<Enum> look_up(const std::string_view (&names)[N], std::string_view
   return std::nullopt;
 }
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_name_char(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.'; }
-
 // Bytes of the well-formed UTF-8 sequence at the start of `text`; 0 if there is none. Overlong forms, surrogates and
 // what lies beyond U+10FFFF are not well-formed.
 size_t utf8_length(std::string_view text) {

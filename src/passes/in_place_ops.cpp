@@ -11,14 +11,14 @@ namespace {
 
 using Kind = InPlaceOp::Kind;
 
-struct Row {
+struct InPlaceRow {
   std::string_view op;  // without namespace; with the overload where only that one is meant
   Kind kind;
   std::string_view schema;  // where it is not the op's own without underscore and annotations
 };
 
 // In alphabetical order.
-constexpr Row kRows[] = {
+constexpr InPlaceRow kInPlaceRows[] = {
     {"alpha_dropout_", Kind::kFunctional, aten::kAlphaDropout},
     {"as_strided_", Kind::kRefused, ""},
     {"bernoulli_.float", Kind::kFunctional, aten::kBernoulliP},
@@ -150,7 +150,7 @@ InPlaceOp in_place_op(const OpSchema& schema) {
   if (!is_plain) return op;
   std::string_view name = std::string_view(schema.name).substr(5);
   std::string_view base = name.substr(0, name.find('.'));
-  for (const Row& row : kRows) {
+  for (const InPlaceRow& row : kInPlaceRows) {
     if (row.op == name || row.op == base) return {.kind = row.kind, .schema = std::string(row.schema)};
   }
   op.schema = functional_schema(schema);

@@ -8,13 +8,13 @@
 namespace argosy {
 namespace {
 
-constexpr Synonym kSynonyms[] = {
+constexpr Synonym kArrangementsSynonyms[] = {
     {"aten._adaptive_avg_pool2d.default", aten::kAdaptiveAvgPool2d},
     {"aten.argwhere.default", aten::kNonzero},
     {"aten.row_stack.default", aten::kVstack},
 };
 
-constexpr auto kSynonymRules = synonym_rules(kSynonyms);
+constexpr auto kArrangementsSynonymRules = synonym_rules(kArrangementsSynonyms);
 
 // ---- stacking ----
 
@@ -154,7 +154,7 @@ bool decompose_mse(AtenBuilder& f) {
   return f.replace(*reduction == kMean ? f.mean(loss, dims, false) : f.sum(loss, dims, false));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kArrangementsRules[] = {
     {.op = "aten.broadcast_tensors.default", .name = "decompose-broadcast", .apply = write<decompose_broadcast>},
     {.op = "aten.channel_shuffle.default", .name = "decompose-shuffle", .apply = write<decompose_channel_shuffle>},
     {.op = "aten.column_stack.default", .name = "decompose-stack", .apply = write<decompose_vstack>},
@@ -173,7 +173,7 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> arrangement_rules() { return kRules; }
-std::span<const RewriteRule> arrangement_synonyms() { return kSynonymRules; }
+std::span<const RewriteRule> arrangement_rules() { return kArrangementsRules; }
+std::span<const RewriteRule> arrangement_synonyms() { return kArrangementsSynonymRules; }
 
 }  // namespace argosy

@@ -137,14 +137,14 @@ bool decompose_argsort(AtenBuilder& f) {
 
 // ---- softmax of decomposed graphs ----
 
-bool normalise_softmax(AtenBuilder& f) {
+bool rename_softmax(AtenBuilder& f) {
   DType wanted = f.result().dtype;
   Argument dtype = wanted == f.dtype(f["self"]) ? Argument(None{}) : wanted;
   return f.become(f.data<std::string_view>(),
                   {{"self", f["self"]}, {"dim", f.argument("dim")}, {"dtype", std::move(dtype)}});
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kCompositesRules[] = {
     {.op = "aten.std.correction", .name = "decompose-variance", .apply = write<decompose_variance>},
     {.op = "aten.std.default", .name = "decompose-variance", .apply = write<decompose_variance>},
     {.op = "aten.std.dim", .name = "decompose-variance", .apply = write<decompose_variance>},
@@ -176,16 +176,16 @@ constexpr RewriteRule kRules[] = {
     {.op = "aten.argsort.stable", .name = "decompose-argsort", .apply = write<decompose_argsort>},
     {.op = "aten._softmax.default",
      .name = "normalise-softmax",
-     .apply = write<normalise_softmax>,
+     .apply = write<rename_softmax>,
      .user_data = &aten::kSoftmaxInt},
     {.op = "aten._log_softmax.default",
      .name = "normalise-softmax",
-     .apply = write<normalise_softmax>,
+     .apply = write<rename_softmax>,
      .user_data = &aten::kLogSoftmaxInt},
 };
 
 }  // namespace
 
-std::span<const RewriteRule> composite_rules() { return kRules; }
+std::span<const RewriteRule> composite_rules() { return kCompositesRules; }
 
 }  // namespace argosy

@@ -52,7 +52,7 @@ bool decompose_eye(AtenBuilder& f) {
   return f.replace(f.compare("eq", rows, line(1, f.knows("m") ? "m" : "n")));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kCreationRules[] = {
     {.op = "aten.empty.memory_format", .name = "normalise-fill", .apply = write<fill_zeros>},
     {.op = "aten.empty_like.default", .name = "normalise-fill", .apply = write<fill_zeros>},
     {.op = "aten.empty_permuted.default", .name = "normalise-fill", .apply = write<fill_zeros>},
@@ -82,6 +82,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> creation_rules() { return kRules; }
+std::span<const RewriteRule> creation_rules() { return kCreationRules; }
 
 }  // namespace argosy

@@ -39,7 +39,7 @@ bool decompose_diagonal_scatter(AtenBuilder& f) {
   return f.replace(f.permute(written, back));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kDiagonalsRules[] = {
     {.op = "aten.diagonal_scatter.default",
      .name = "decompose-diagonal-scatter",
      .apply = write<decompose_diagonal_scatter>},
@@ -47,6 +47,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> diagonal_rules() { return kRules; }
+std::span<const RewriteRule> diagonal_rules() { return kDiagonalsRules; }
 
 }  // namespace argosy

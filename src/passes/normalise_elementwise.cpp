@@ -6,7 +6,7 @@ namespace argosy {
 namespace {
 
 // In alphabetical order.
-constexpr Synonym kSynonyms[] = {
+constexpr Synonym kElementwiseSynonyms[] = {
     {"aten.__and__.Scalar", aten::kBitwiseAndScalar},
     {"aten.__and__.Tensor", aten::kBitwiseAndTensor},
     {"aten.__lshift__.Scalar", aten::kBitwiseLeftShiftTensorScalar},
@@ -70,7 +70,7 @@ constexpr Synonym kSynonyms[] = {
     {"aten.true_divide.Tensor", aten::kDivTensor},
 };
 
-constexpr auto kSynonymRules = synonym_rules(kSynonyms);
+constexpr auto kElementwiseSynonymRules = synonym_rules(kElementwiseSynonyms);
 
 bool decompose_square(AtenBuilder& f) { return f.replace(f.mul(f["self"], f["self"])); }
 
@@ -129,7 +129,7 @@ bool decompose_addc(AtenBuilder& f) {
   return f.become(aten::kAddTensor, {{"self", f["self"]}, {"other", product}});
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kElementwiseRules[] = {
     {.op = "aten.square.default", .name = "decompose-square", .apply = write<decompose_square>},
     {.op = "aten.rsub.Tensor", .name = "normalise-rsub", .apply = write<normalise_rsub>},
     {.op = "aten.clamp_min.default", .name = "normalise-clamp", .apply = write<normalise_clamp_min>},
@@ -174,7 +174,7 @@ bool rename_op(AtenBuilder& f) {
   return f.replace(f.positional(f.data<Synonym>().schema, f.arguments(), f.result_type()));
 }
 
-std::span<const RewriteRule> elementwise_rules() { return kRules; }
-std::span<const RewriteRule> elementwise_synonyms() { return kSynonymRules; }
+std::span<const RewriteRule> elementwise_rules() { return kElementwiseRules; }
+std::span<const RewriteRule> elementwise_synonyms() { return kElementwiseSynonymRules; }
 
 }  // namespace argosy

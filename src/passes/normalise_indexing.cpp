@@ -6,12 +6,12 @@
 namespace argosy {
 namespace {
 
-constexpr Synonym kSynonyms[] = {
+constexpr Synonym kIndexingSynonyms[] = {
     {"aten._unsafe_index.Tensor", aten::kIndexTensor},
     {"aten._unsafe_index_put.default", aten::kIndexPut},
 };
 
-constexpr auto kSynonymRules = synonym_rules(kSynonyms);
+constexpr auto kIndexingSynonymRules = synonym_rules(kIndexingSynonyms);
 
 /// What is written has the dtype of what it is written into.
 bool cast_written(AtenBuilder& f, std::string_view name) {
@@ -83,7 +83,7 @@ bool flatten_roll(AtenBuilder& f) {
   return f.replace(f.reshape(rolled, f.shape(x), {x}));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kIndexingRules[] = {
     {.op = "aten.index_put.default", .name = "cast-written", .apply = write<cast_put>},
     {.op = "aten.scatter.src", .name = "cast-written", .apply = write<cast_scattered>},
     {.op = "aten.scatter_add.default", .name = "cast-written", .apply = write<cast_scattered>},
@@ -96,7 +96,7 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> indexing_rules() { return kRules; }
-std::span<const RewriteRule> indexing_synonyms() { return kSynonymRules; }
+std::span<const RewriteRule> indexing_rules() { return kIndexingRules; }
+std::span<const RewriteRule> indexing_synonyms() { return kIndexingSynonymRules; }
 
 }  // namespace argosy

@@ -155,7 +155,7 @@ bool decompose_meshgrid(AtenBuilder& f) {
   return f.replace(grids);
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kJoinsRules[] = {
     {.op = "aten.cat.default", .name = "normalise-cat", .apply = write<normalise_cat>},
     {.op = "aten.concat.default", .name = "normalise-cat", .apply = write<normalise_cat>},
     {.op = "aten.concatenate.default", .name = "normalise-cat", .apply = write<normalise_cat>},
@@ -181,6 +181,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> joining_rules() { return kRules; }
+std::span<const RewriteRule> joining_rules() { return kJoinsRules; }
 
 }  // namespace argosy

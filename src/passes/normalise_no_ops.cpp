@@ -35,7 +35,7 @@ bool drop_slice(AtenBuilder& f) {
   return f.integer("step") == 1 && f.shape(f["self"]) == f.result().shape && f.replace(f["self"]);
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kNoOpsRules[] = {
     {.op = "aten._assert_async.default", .name = "drop-assertion", .apply = write<drop_assertion>},
     {.op = "aten._assert_async.msg", .name = "drop-assertion", .apply = write<drop_assertion>},
     {.op = "aten._assert_scalar.default", .name = "drop-assertion", .apply = write<drop_assertion>},
@@ -75,6 +75,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> no_op_rules() { return kRules; }
+std::span<const RewriteRule> no_op_rules() { return kNoOpsRules; }
 
 }  // namespace argosy

@@ -5,9 +5,6 @@
 namespace argosy {
 namespace {
 
-bool is_float(DType dtype) { return kind_of(dtype) == DTypeKind::kFloat; }
-bool is_complex(DType dtype) { return kind_of(dtype) == DTypeKind::kComplex; }
-
 /// Powers that are products and roots, as torch computes them: exact, and without logarithms.
 bool simplify_power(AtenBuilder& f) {
   std::optional<double> exponent = f.number("exponent");
@@ -88,7 +85,7 @@ bool drop_float_test(AtenBuilder& f) {
   return f.replace(f.full(f.shape(x), f.op() == "aten.isfinite.default", DType::kBool, {x}));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kNumbersRules[] = {
     {.op = "aten.pow.Tensor_Scalar", .name = "simplify-power", .apply = write<simplify_power>},
     {.op = "aten.add.Scalar", .name = "drop-identity", .apply = write<drop_identity>},
     {.op = "aten.sub.Scalar", .name = "drop-identity", .apply = write<drop_identity>},
@@ -113,6 +110,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> number_rules() { return kRules; }
+std::span<const RewriteRule> number_rules() { return kNumbersRules; }
 
 }  // namespace argosy

@@ -8,14 +8,14 @@ namespace argosy {
 namespace {
 
 // In alphabetical order.
-constexpr Synonym kSynonyms[] = {
+constexpr Synonym kProductsSynonyms[] = {
     {"aten.dot.default", aten::kMatmul},
     {"aten.ger.default", aten::kOuter},
     {"aten.linalg_matmul.default", aten::kMatmul},
     {"aten.mv.default", aten::kMatmul},
 };
 
-constexpr auto kSynonymRules = synonym_rules(kSynonyms);
+constexpr auto kProductsSynonymRules = synonym_rules(kProductsSynonyms);
 
 ValueId scaled(AtenBuilder& f, ValueId tensor, std::string_view factor) {
   if (f.number(factor) == 1) return tensor;
@@ -127,7 +127,7 @@ bool decompose_tensordot(AtenBuilder& f) {
   return f.replace(f.reshape(product, std::move(shape), {f["self"], f["other"]}));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kProductsRules[] = {
     {.op = "aten.addbmm.default", .name = "decompose-addbmm", .apply = write<decompose_addbmm>},
     {.op = "aten.addmv.default", .name = "decompose-addmv", .apply = write<decompose_addmv>},
     {.op = "aten.chain_matmul.default", .name = "decompose-chain", .apply = write<decompose_chain>},
@@ -140,7 +140,7 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> product_rules() { return kRules; }
-std::span<const RewriteRule> product_synonyms() { return kSynonymRules; }
+std::span<const RewriteRule> product_rules() { return kProductsRules; }
+std::span<const RewriteRule> product_synonyms() { return kProductsSynonymRules; }
 
 }  // namespace argosy

@@ -42,7 +42,7 @@ bool decompose_bernoulli(AtenBuilder& f) {
   return f.replace(f.compare("lt", numbers, f.cast(f[f.knows("p") ? "p" : "self"], DType::kF32)));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kRandomRules[] = {
     {.op = "aten.bernoulli.Tensor", .name = "decompose-random", .apply = write<decompose_bernoulli>},
     {.op = "aten.bernoulli.default", .name = "decompose-random", .apply = write<decompose_bernoulli>},
     {.op = "aten.bernoulli.p", .name = "decompose-random", .apply = write<decompose_bernoulli>},
@@ -53,6 +53,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> random_rules() { return kRules; }
+std::span<const RewriteRule> random_rules() { return kRandomRules; }
 
 }  // namespace argosy

@@ -76,7 +76,7 @@ bool decompose_batch_norm(AtenBuilder& f) {
   return f.replace(result);
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kReductionsRules[] = {
     {.op = "aten.sum.default", .name = "name-dims", .apply = write<name_dims>},
     {.op = "aten.mean.default", .name = "name-dims", .apply = write<name_dims>},
     {.op = "aten.max.default", .name = "name-dims", .apply = write<name_dims>},
@@ -116,6 +116,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> reduction_rules() { return kRules; }
+std::span<const RewriteRule> reduction_rules() { return kReductionsRules; }
 
 }  // namespace argosy

@@ -44,7 +44,7 @@ bool normalise_grid_sampler(AtenBuilder& f) {
                           result.dtype, result.shape));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kResizeRules[] = {
     {.op = "aten.grid_sampler.default", .name = "normalise-grid-sampler", .apply = write<normalise_grid_sampler>},
     {.op = "aten._upsample_bicubic2d_aa.default", .name = "normalise-resize", .apply = write<normalise_resize>},
     {.op = "aten._upsample_bilinear2d_aa.default", .name = "normalise-resize", .apply = write<normalise_resize>},
@@ -62,6 +62,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> resize_rules() { return kRules; }
+std::span<const RewriteRule> resize_rules() { return kResizeRules; }
 
 }  // namespace argosy

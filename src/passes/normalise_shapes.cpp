@@ -153,7 +153,7 @@ bool normalise_expand(AtenBuilder& f) {
 
 bool normalise_expand_as(AtenBuilder& f) { return f.replace(f.expand(f["self"], f.shape(f["other"]), {f["other"]})); }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kShapesRules[] = {
     {.op = "aten._reshape_alias.default", .name = "normalise-view", .apply = write<normalise_view>},
     {.op = "aten._unsafe_view.default", .name = "normalise-view", .apply = write<normalise_view>},
     {.op = "aten.reshape.default", .name = "normalise-view", .apply = write<normalise_view>},
@@ -188,6 +188,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> shape_rules() { return kRules; }
+std::span<const RewriteRule> shape_rules() { return kShapesRules; }
 
 }  // namespace argosy

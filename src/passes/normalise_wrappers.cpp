@@ -70,13 +70,13 @@ Result<bool> inline_body(RuleContext& context, const RewriteRule& rule) {
   return true;
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kWrappersRules[] = {
     {.op = "higher_order.wrap_with_autocast", .name = "inline-body", .apply = inline_body},
     {.op = "higher_order.wrap_with_set_grad_enabled", .name = "inline-body", .apply = inline_body},
 };
 
 }  // namespace
 
-std::span<const RewriteRule> wrapper_rules() { return kRules; }
+std::span<const RewriteRule> wrapper_rules() { return kWrappersRules; }
 
 }  // namespace argosy

@@ -114,13 +114,13 @@ ValueId from_real(AtenBuilder& f, const ViewWrite& write) {
   return f.value(aten::kViewAsComplex, {{"self", write.written}}, result_type(f, write));
 }
 
-struct Row {
+struct ViewRow {
   std::string_view op;  // without namespace; with the overload where only that one is meant
   ValueId (*parent_after)(AtenBuilder&, const ViewWrite&);
 };
 
 // In alphabetical order. What is not here has no inverse (expand, as_strided, unfold, bit casts).
-constexpr Row kRows[] = {
+constexpr ViewRow kViews[] = {
     {"_unsafe_view", from_reshape},  {"atleast_1d", from_reshape},
     {"atleast_2d", from_reshape},    {"atleast_3d", from_reshape},
     {"chunk", from_split},           {"diagonal", from_diagonal},
@@ -156,7 +156,7 @@ std::string_view without_namespace(const OpSchema& schema) {
 ValueId parent_after(AtenBuilder& f, const ViewWrite& write) {
   std::string_view name = without_namespace(write.schema);
   std::string_view base = name.substr(0, name.find('.'));
-  for (const Row& row : kRows) {
+  for (const ViewRow& row : kViews) {
     if (row.op == name || row.op == base) return row.parent_after(f, write);
   }
   f.refuse(format("a write through {}, which has no inverse", write.schema.name),

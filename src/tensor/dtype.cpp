@@ -8,20 +8,20 @@
 namespace argosy {
 namespace {
 
-struct Row {
+struct DTypeRow {
   DType dtype;
   std::string_view text, safetensors;
   int bits;
   DTypeKind kind;
 };
 
-constexpr Row kRows[] = {
+constexpr DTypeRow kDTypes[] = {
 #define ARGOSY_X(name, text, safetensors, bits, kind) {DType::name, text, safetensors, bits, DTypeKind::kind},
     ARGOSY_DTYPES(ARGOSY_X)
 #undef ARGOSY_X
 };
 
-const Row& row(DType dtype) { return kRows[static_cast<size_t>(dtype)]; }
+const DTypeRow& row(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
 
 bool is_integer(DTypeKind kind) { return kind == DTypeKind::kUnsigned || kind == DTypeKind::kSigned; }
 
@@ -68,15 +68,15 @@ std::string_view to_text(DType dtype) { return row(dtype).text; }
 std::string_view safetensors_name(DType dtype) { return row(dtype).safetensors; }
 
 std::optional<DType> dtype_from_text(std::string_view text) {
-  auto found = std::ranges::find(kRows, text, &Row::text);
-  if (found == std::end(kRows)) return std::nullopt;
+  auto found = std::ranges::find(kDTypes, text, &DTypeRow::text);
+  if (found == std::end(kDTypes)) return std::nullopt;
   return found->dtype;
 }
 
 std::optional<DType> dtype_from_safetensors(std::string_view name) {
   if (name.empty()) return std::nullopt;
-  auto found = std::ranges::find(kRows, name, &Row::safetensors);
-  if (found == std::end(kRows)) return std::nullopt;
+  auto found = std::ranges::find(kDTypes, name, &DTypeRow::safetensors);
+  if (found == std::end(kDTypes)) return std::nullopt;
   return found->dtype;
 }
 

@@ -60,6 +60,8 @@ enum class DType : uint8_t {
 enum class DTypeKind : uint8_t { kBool, kUnsigned, kSigned, kFloat, kComplex };
 
 DTypeKind kind_of(DType dtype);
+inline bool is_float(DType dtype) { return kind_of(dtype) == DTypeKind::kFloat; }
+inline bool is_complex(DType dtype) { return kind_of(dtype) == DTypeKind::kComplex; }
 int bits_of(DType dtype);
 std::string_view to_text(DType dtype);           // "bf16"
 std::string_view safetensors_name(DType dtype);  // "BF16", "" if the format has none

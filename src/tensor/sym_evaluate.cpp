@@ -10,8 +10,6 @@ namespace {
 using Value = std::optional<SymNumber>;
 using Values = std::span<const Value>;
 
-constexpr int64_t kExactInDouble = int64_t{1} << 53;
-
 Value integer_value(std::optional<int64_t> value) {
   if (!value) return std::nullopt;
   return SymNumber{false, *value, 0};

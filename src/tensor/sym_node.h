@@ -17,6 +17,9 @@
 
 namespace argosy {
 
+/// Integers up to this are doubles without rounding.
+inline constexpr int64_t kExactInDouble = int64_t{1} << 53;
+
 /// What kind of value an expression has for sure.
 enum class SymType : uint8_t { kInt, kReal, kBool, kUnknown };
 

@@ -6,8 +6,6 @@
 namespace argosy {
 namespace {
 
-constexpr int64_t kExactInDouble = int64_t{1} << 53;
-
 SymRange negated(SymRange range) { return interval_mul(range, interval_of(-1)); }
 
 SymRange assumption_range(const SymAssumptions& assumptions) {

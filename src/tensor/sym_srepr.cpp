@@ -11,7 +11,7 @@
 namespace argosy {
 namespace {
 
-constexpr uint32_t kMaxPrintedDepth = 1000;
+constexpr uint32_t kMaxSreprDepth = 1000;
 constexpr size_t kAny = SIZE_MAX;
 constexpr size_t kInt64Digits = 18;  // that many always fit; also the digits of a BigInteger's limb
 constexpr size_t kMaxDigits = 1000;
@@ -78,7 +78,7 @@ class SreprPrinter {
   void print_node(SymExpr expression) {
     if (out_.size() > SymContext::kMaxTextLength) return;
     const SymNode& node = SymStore::node(expression);
-    if (node.depth > kMaxPrintedDepth) {
+    if (node.depth > kMaxSreprDepth) {
       out_ += "...";
       return;
     }

@@ -10,7 +10,7 @@
 namespace argosy {
 namespace {
 
-constexpr uint32_t kMaxPrintedDepth = 1000;
+constexpr uint32_t kMaxTextDepth = 1000;
 
 /// How tightly operators bind; the same numbers in the printer and in the reader.
 enum Level : int {
@@ -81,7 +81,7 @@ class TextPrinter {
     // Sub-expressions are shared, so their text can be exponentially longer than the expression.
     if (out_.size() > SymContext::kMaxTextLength) return;
     const SymNode& node = SymStore::node(expression);
-    if (node.depth > kMaxPrintedDepth) {
+    if (node.depth > kMaxTextDepth) {
       out_ += "...";
       return;
     }

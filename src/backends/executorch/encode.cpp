@@ -16,7 +16,7 @@ namespace fb = executorch_flatbuffer;
 using flatbuffers::Offset;
 
 // Several megabytes are usual; a flatbuffer's own limit is 2 GB.
-constexpr size_t kMaxFlatbuffer = size_t{1} << 30;
+constexpr size_t kMaxWritten = size_t{1} << 30;
 
 using ExternalNames = std::map<std::tuple<std::string, DType, std::vector<int32_t>>, std::string>;
 
@@ -33,7 +33,7 @@ class Encoder {
     std::vector<Offset<fb::ExecutionPlan>> plans;
     for (size_t i = 0; i < document_.methods.size(); ++i) {
       plans.push_back(plan(document_.methods[i], i));
-      if (builder_.GetSize() > kMaxFlatbuffer) {
+      if (builder_.GetSize() > kMaxWritten) {
         return fail(ErrorCode::kUnsupportedFeature,
                     "the program has more instructions and values than a .pte file holds");
       }

@@ -1,6 +1,7 @@
 #include "backends/executorch/extended_header.h"
 
 #include "backends/executorch/encode.h"
+#include "base/align.h"
 #include "base/check.h"
 
 namespace argosy::executorch {
@@ -9,8 +10,6 @@ namespace {
 constexpr size_t kPreludeBytes = 8;  // where the root table is, and the format's identifier
 constexpr std::string_view kProgramMagic = "eh00", kDataMagic = "FH01";
 constexpr uint64_t kProgramHeaderBytes = 32, kDataHeaderBytes = 40;
-
-uint64_t rounded_up(uint64_t size, uint64_t alignment) { return (size + alignment - 1) / alignment * alignment; }
 
 void append_number(std::string& text, uint64_t number, int bytes) {
   for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(number >> (8 * i)));

@@ -182,7 +182,7 @@ bool select_layer_norm(AtenBuilder& f) {
   return f.replace(results[0]);
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kKernelRules[] = {
     {.op = "aten.conv1d.default", .name = "select-convolution", .apply = write<select_convolution>},
     {.op = "aten.conv2d.default", .name = "select-convolution", .apply = write<select_convolution>},
     {.op = "aten.conv_transpose1d.default", .name = "select-convolution", .apply = write<select_convolution>},
@@ -198,6 +198,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> kernel_rules() { return kRules; }
+std::span<const RewriteRule> kernel_rules() { return kKernelRules; }
 
 }  // namespace argosy::executorch

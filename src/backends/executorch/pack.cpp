@@ -5,10 +5,10 @@
 #include <limits>
 #include <numeric>
 
+#include "base/align.h"
+
 namespace argosy::executorch {
 namespace {
-
-uint64_t rounded_up(uint64_t size, uint64_t alignment) { return (size + alignment - 1) / alignment * alignment; }
 
 /// Blocks that have their place, found by the time they live in: time is cut into spans, and each span knows who lives
 /// in it, so that looking for company costs what there is of it and not all blocks.

@@ -15,9 +15,9 @@ namespace {
 
 namespace fb = executorch_flatbuffer;
 
-constexpr uint64_t kMaxFlatbuffer = uint64_t{256} << 20;
+constexpr uint64_t kMaxRead = uint64_t{256} << 20;
 constexpr uint64_t kMaxPayload = uint64_t{256} << 20;
-constexpr size_t kMaxRank = 16;  // what the runtime takes
+constexpr size_t kMaxRuntimeRank = 16;  // what the runtime takes
 
 template <class Vector>
 size_t size_of(const Vector* vector) {
@@ -78,7 +78,7 @@ class Reader {
       if (header->data_size > size_ - begin_) return corrupt("it ends before its data does");
       file_.data_bytes = header->data_size;
     }
-    if (file_.flatbuffer_bytes > kMaxFlatbuffer) return corrupt("its tables have more than 256 MB");
+    if (file_.flatbuffer_bytes > kMaxRead) return corrupt("its tables have more than 256 MB");
     flatbuffer_.resize(file_.flatbuffer_bytes);
     return read_(0, flatbuffer_);
   }
@@ -225,7 +225,7 @@ class Reader {
     auto dtype = dtype_of(tensor.scalar_type());
     if (!dtype) return corrupt(format("a tensor is of type {}", static_cast<int>(tensor.scalar_type())));
     result.dtype = *dtype;
-    if (size_of(tensor.sizes()) > kMaxRank) return corrupt("a tensor has too many dims");
+    if (size_of(tensor.sizes()) > kMaxRuntimeRank) return corrupt("a tensor has too many dims");
     for (size_t i = 0; i < size_of(tensor.sizes()); ++i) {
       result.sizes.push_back(tensor.sizes()->Get(static_cast<uint32_t>(i)));
       if (result.sizes.back() < 0) return corrupt("a tensor has a negative size");

@@ -5,14 +5,13 @@
 
 #include "backends/executorch/encode.h"
 #include "backends/executorch/memory_plan.h"
+#include "base/align.h"
 #include "base/check.h"
 #include "base/text.h"
 #include "io/output.h"
 
 namespace argosy::executorch {
 namespace {
-
-uint64_t rounded_up(uint64_t size, uint64_t alignment) { return (size + alignment - 1) / alignment * alignment; }
 
 uint64_t bytes_of(const NamedData& data) { return static_cast<uint64_t>(data.source->bytes()); }
 

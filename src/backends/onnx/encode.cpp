@@ -14,7 +14,7 @@ namespace {
 using protozero::pbf_writer;
 namespace field = onnx_field;
 
-constexpr size_t kScratchBytes = size_t{1} << 20;
+constexpr size_t kEncodeScratch = size_t{1} << 20;
 constexpr std::string_view kProducer = "argosy";
 // Of domains other than ONNX's own: what onnxruntime's contrib ops and our readers know.
 constexpr int64_t kForeignDomainVersion = 1;
@@ -37,7 +37,7 @@ Result<std::string> contents(const TensorSource& tensor) {
         bytes.append(reinterpret_cast<const char*>(block.data()), block.size());
         return {};
       },
-      kScratchBytes));
+      kEncodeScratch));
   return bytes;
 }
 

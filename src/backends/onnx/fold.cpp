@@ -13,10 +13,10 @@
 namespace argosy::onnx {
 namespace {
 
-using Shape = std::vector<int64_t>;
+using Extents = std::vector<int64_t>;
 using Inputs = std::span<const Constant* const>;
 
-int64_t count_of(const Shape& shape) {
+int64_t count_of(const Extents& shape) {
   int64_t count = 1;
   for (int64_t size : shape) {
     count *= size;
@@ -49,7 +49,7 @@ int64_t int_attribute(const Node& node, std::string_view name, int64_t otherwise
 }
 
 /// The elements of an int or float constant at row-major positions.
-Constant gathered(const Constant& from, Shape shape, const std::vector<size_t>& positions) {
+Constant gathered(const Constant& from, Extents shape, const std::vector<size_t>& positions) {
   Constant result{from.dtype, std::move(shape), {}, {}};
   for (size_t position : positions) {
     if (from.is_float()) {
@@ -61,9 +61,9 @@ Constant gathered(const Constant& from, Shape shape, const std::vector<size_t>& 
   return result;
 }
 
-std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
-  Shape result(std::max(a.size(), b.size()), 1);
-  for (const Shape* shape : {&a, &b}) {
+std::optional<Extents> broadcast(const Extents& a, const Extents& b) {
+  Extents result(std::max(a.size(), b.size()), 1);
+  for (const Extents* shape : {&a, &b}) {
     for (size_t i = 0; i < shape->size(); ++i) {
       int64_t& target = result[result.size() - shape->size() + i];
       if (target == 1) target = (*shape)[i];
@@ -73,7 +73,7 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   return result;
 }
 
-Constant expanded(const Constant& from, const Shape& shape) {
+Constant expanded(const Constant& from, const Extents& shape) {
   std::vector<size_t> positions;
   int64_t count = count_of(shape);
   for (int64_t flat = 0; flat < count; ++flat) {
@@ -201,13 +201,13 @@ std::optional<Constant> fold_shape_change(const Node& node, Inputs inputs) {
     auto rank = static_cast<int64_t>(result.shape.size() + numbers.size());
     std::vector<bool> is_new(static_cast<size_t>(rank));
     for (int64_t axis : numbers) is_new[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = true;
-    Shape shape;
+    Extents shape;
     size_t old = 0;
     for (bool fresh : is_new) shape.push_back(fresh ? 1 : result.shape[old++]);
     result.shape = shape;
   } else {
     auto rank = static_cast<int64_t>(result.shape.size());
-    Shape shape;
+    Extents shape;
     for (int64_t dim = 0; dim < rank; ++dim) {
       bool is_dropped =
           std::ranges::any_of(numbers, [&](int64_t axis) { return (axis < 0 ? axis + rank : axis) == dim; });
@@ -344,7 +344,7 @@ std::optional<Constant> read_constant(const TensorSource& source) {
       },
       size_t{64} << 10);
   if (!status) return std::nullopt;
-  Constant result{source.dtype(), Shape(source.shape().begin(), source.shape().end()), {}, {}};
+  Constant result{source.dtype(), Extents(source.shape().begin(), source.shape().end()), {}, {}};
   auto count = static_cast<size_t>(source.elements());
   if (result.is_float()) {
     result.reals.resize(count);

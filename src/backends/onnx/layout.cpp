@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/align.h"
 #include "base/text.h"
 
 namespace argosy::onnx {
@@ -18,8 +19,6 @@ std::string identity_of(const TensorSource& source) {
   auto range = source.file_range();
   return range ? format("{}@{}+{}", range->path, range->offset, range->size) : source.recipe();
 }
-
-uint64_t aligned(uint64_t offset, uint64_t alignment) { return (offset + alignment - 1) / alignment * alignment; }
 
 class Placer {
  public:
@@ -47,13 +46,13 @@ class Placer {
   TensorPlace append(Layout::Tensor tensor, uint64_t alignment) {
     std::vector<Layout::DataFile>& files = layout_.data_files;
     auto size = static_cast<uint64_t>(tensor.source->bytes());
-    auto end = [&] { return aligned(files.back().bytes, alignment) + size; };
+    auto end = [&] { return rounded_up(files.back().bytes, alignment) + size; };
     if (files.empty()) {
       files.push_back({options_.data_file, {}, 0});
     } else if (options_.max_data_bytes != 0 && end() > options_.max_data_bytes) {
       files.push_back({format("{}_{}", options_.data_file, files.size()), {}, 0});
     }
-    tensor.offset = aligned(files.back().bytes, alignment);
+    tensor.offset = rounded_up(files.back().bytes, alignment);
     files.back().bytes = end();
     TensorPlace place{files.back().name, tensor.offset};
     files.back().tensors.push_back(std::move(tensor));

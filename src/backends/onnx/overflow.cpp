@@ -6,7 +6,7 @@
 namespace argosy::onnx {
 namespace {
 
-constexpr size_t kScratchBytes = size_t{16} << 20;
+constexpr size_t kOverflowScratch = size_t{16} << 20;
 
 /// Values whose bits, without the sign, are those of infinity.
 template <class Word>
@@ -43,7 +43,7 @@ Result<uint64_t> count_infinities(const TensorSource& source) {
         found += infinities_of(source.dtype(), block);
         return {};
       },
-      kScratchBytes));
+      kOverflowScratch));
   return found;
 }
 

@@ -183,7 +183,7 @@ void check_end(const LintedBundle& bundle, const FindingSink& found) {
   });
 }
 
-constexpr LintRule kRules[] = {
+constexpr LintRule kExecutorchRules[] = {
     {"executorch-program-missing", kLintError, "a folder without model.pte", "export again, or name the file so",
      check_program},
     {"executorch-program-unreadable", kLintError, "a .pte file that is none, or is damaged", "export again",
@@ -214,6 +214,6 @@ constexpr LintRule kRules[] = {
 
 }  // namespace
 
-std::span<const LintRule> lint_executorch_rules() { return kRules; }
+std::span<const LintRule> lint_executorch_rules() { return kExecutorchRules; }
 
 }  // namespace argosy::engines

@@ -37,7 +37,7 @@ std::string shape_text(const Port& port) {
   return format("[{}]", join(dims, ", "));
 }
 
-tl::unexpected<Error> refused(const std::string& what) {
+tl::unexpected<Error> refused_states(const std::string& what) {
   return fail(ErrorCode::kUnsupportedFeature, format("ONNX Runtime GenAI cannot carry this model's cache: {}", what),
               "--for plain writes the same graphs with names of their own");
 }
@@ -47,13 +47,14 @@ using Layer = std::map<std::string, const State*, std::less<>>;  // states by th
 Status add_keys_and_values(const ComponentInterface& decoder, int64_t number, const Layer& layer, Cache& cache) {
   const State &key = *layer.at("key"), &value = *layer.at("value");
   const Port *keys = decoder.input(key.input), *values = decoder.input(value.input);
-  if (keys == nullptr || values == nullptr) return refused(format("layer {} has no input for its states", number));
+  if (keys == nullptr || values == nullptr)
+    return refused_states(format("layer {} has no input for its states", number));
   for (const Port* port : {keys, values}) {
     if (port->dims.size() != 4 || !port->size(1) || !port->size(3) || port->size(2))
-      return refused(format("{} is {}, not [batch, heads, past, size]", port->name, shape_text(*port)));
+      return refused_states(format("{} is {}, not [batch, heads, past, size]", port->name, shape_text(*port)));
   }
   if (keys->size(1) != values->size(1))
-    return refused(format("keys and values of layer {} have different numbers of heads", number));
+    return refused_states(format("keys and values of layer {} have different numbers of heads", number));
   int64_t size = std::max(*keys->size(3), *values->size(3));
   // The engine allocates both by the shape of the keys.
   if (*keys->size(3) < size) cache.edits.emplace_back(WidenState{key.input, key.output, size});
@@ -69,7 +70,7 @@ Status add_keys_and_values(const ComponentInterface& decoder, int64_t number, co
 Status add_convolution(const ComponentInterface& decoder, int64_t number, const State& state, Cache& cache) {
   const Port* port = decoder.input(state.input);
   if (port == nullptr || port->dims.size() != 3 || !port->size(1) || !port->size(2))
-    return refused(format("{} is not [batch, channels, width]", state.input));
+    return refused_states(format("{} is not [batch, channels, width]", state.input));
   cache.edits.emplace_back(RenameInput{state.input, format("past_conv.{}", number)});
   cache.edits.emplace_back(RenameOutput{state.output, format("present_conv.{}", number)});
   if (cache.conv_layers.empty()) cache.conv_width = *port->size(2);
@@ -85,10 +86,10 @@ Status add_recurrent_states(const ComponentInterface& decoder, int64_t number, c
   for (const auto& [ours, theirs] : kParts) {
     const State& state = *layer.find(ours)->second;
     const Port* port = decoder.input(state.input);
-    if (port == nullptr) return refused(format("layer {} has no input for its states", number));
+    if (port == nullptr) return refused_states(format("layer {} has no input for its states", number));
     for (size_t i = 1; i < port->dims.size(); ++i) {
       if (!port->size(static_cast<int>(i)))
-        return refused(format("{} is {}, and only batches may vary", state.input, shape_text(*port)));
+        return refused_states(format("{} is {}, and only batches may vary", state.input, shape_text(*port)));
     }
     cache.edits.emplace_back(PostponeOutput{state.output, "logits"});
     cache.edits.emplace_back(RenameInput{state.input, format("past_key_values.{}.{}", number, theirs)});
@@ -109,7 +110,7 @@ Result<Cache> read_cache(const ComponentInterface& decoder) {
   std::map<int64_t, Layer> layers;
   for (const State& state : decoder.states) {
     std::optional<StateName> name = state_name(state.input);
-    if (!name) return refused(format("it does not know a state called {}", state.input));
+    if (!name) return refused_states(format("it does not know a state called {}", state.input));
     layers[name->layer].emplace(name->part, &state);
   }
   Cache cache;
@@ -124,12 +125,12 @@ Result<Cache> read_cache(const ComponentInterface& decoder) {
     } else {
       std::vector<std::string> parts;
       for (const auto& [part, state] : layer) parts.push_back(part);
-      return refused(format("layer {} has {}", number, join(parts, ", ")));
+      return refused_states(format("layer {} has {}", number, join(parts, ", ")));
     }
   }
   if (!cache.conv_layers.empty() && (cache.key_value_layers.empty() || !cache.recurrent_layers.empty()))
-    return refused("it has layers with a convolution state alone, and not all others have keys and values");
-  if (layers.empty()) return refused("it has none");
+    return refused_states("it has layers with a convolution state alone, and not all others have keys and values");
+  if (layers.empty()) return refused_states("it has none");
   return cache;
 }
 

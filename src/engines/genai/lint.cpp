@@ -329,7 +329,7 @@ void check_tokenizer(const LintedBundle& bundle, const FindingSink& found) {
   }
 }
 
-constexpr LintRule kRules[] = {
+constexpr LintRule kGenaiRules[] = {
     {"genai-config-missing", kLintError, "no genai_config.json (optimum-onnx#33)", "export with --for genai",
      check_config},
     {"genai-type-unknown", kLintError, "a model.type that the engine does not know",
@@ -371,6 +371,6 @@ constexpr LintRule kRules[] = {
 
 }  // namespace
 
-std::span<const LintRule> lint_genai_rules() { return kRules; }
+std::span<const LintRule> lint_genai_rules() { return kGenaiRules; }
 
 }  // namespace argosy::engines

@@ -11,7 +11,7 @@ struct TypeRow {
   ModelKind kind;
   std::string_view types;  // separated by spaces
 };
-constexpr TypeRow kTypes[] = {
+constexpr TypeRow kTypesByKind[] = {
     {ModelKind::kText,
      "chatglm decoder ernie4_5 gemma gemma2 gemma3_text gemma3_vl_text gemma4_text gpt2 gptoss granite "
      "granitemoehybrid "
@@ -154,7 +154,7 @@ void look_into(const SectionRow& section, JsonView object, std::vector<std::pair
 }  // namespace
 
 std::optional<ModelKind> model_kind(std::string_view type) {
-  for (const TypeRow& row : kTypes) {
+  for (const TypeRow& row : kTypesByKind) {
     std::string_view words = row.types;
     while (!words.empty()) {
       if (next_word(words) == type) return row.kind;

@@ -90,13 +90,13 @@ bool is_decoder(const LintedBundle& bundle, const LintedGraph& graph) {
   return is_encoder_decoder(bundle) ? is_named(graph, {"decoder"}) : !cache_inputs(graph).empty();
 }
 
-constexpr std::string_view kDecoderInputs[] = {"input_ids", "attention_mask", "position_ids", "use_cache_branch"};
+constexpr std::string_view kFedInputs[] = {"input_ids", "attention_mask", "position_ids", "use_cache_branch"};
 constexpr std::string_view kSeq2SeqInputs[] = {
     "input_ids",        "attention_mask", "encoder_hidden_states", "encoder_attention_mask",
     "use_cache_branch", "cache_position"};
 
 void check_inputs(const LintedBundle& bundle, const FindingSink& found) {
-  std::span<const std::string_view> fed = kDecoderInputs;
+  std::span<const std::string_view> fed = kFedInputs;
   if (is_encoder_decoder(bundle)) fed = kSeq2SeqInputs;
   for (const LintedGraph& graph : bundle.graphs()) {
     if (!is_decoder(bundle, graph)) continue;
@@ -188,7 +188,7 @@ void check_merged(const LintedBundle& bundle, const FindingSink& found) {
   }
 }
 
-constexpr LintRule kRules[] = {
+constexpr LintRule kOptimumRules[] = {
     {"optimum-config-missing", kLintError, "no config.json, or one without model_type", "copy config.json of the model",
      check_config},
     {"optimum-graph-missing", kLintError, "an encoder-decoder without its encoder or decoder graph",
@@ -223,6 +223,6 @@ constexpr LintRule kRules[] = {
 
 }  // namespace
 
-std::span<const LintRule> lint_optimum_rules() { return kRules; }
+std::span<const LintRule> lint_optimum_rules() { return kOptimumRules; }
 
 }  // namespace argosy::engines

@@ -62,7 +62,7 @@ void check_wiring(const LintedBundle& bundle, const FindingSink& found) {
   if (!unknown.empty()) found.add(kManifest, format("its wiring names {}, which no component has", some_of(unknown)));
 }
 
-constexpr LintRule kRules[] = {
+constexpr LintRule kPlainRules[] = {
     {"plain-port-missing", kLintError, "an input or output that bundle.json describes and the graph does not have",
      "keep graphs and bundle.json of one export together", check_ports},
     {"plain-wiring", kLintError, "a wire of bundle.json from or to a port that no component has", "export again",
@@ -71,6 +71,6 @@ constexpr LintRule kRules[] = {
 
 }  // namespace
 
-std::span<const LintRule> lint_plain_rules() { return kRules; }
+std::span<const LintRule> lint_plain_rules() { return kPlainRules; }
 
 }  // namespace argosy::engines

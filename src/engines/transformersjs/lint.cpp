@@ -260,7 +260,7 @@ void check_cross(const LintedBundle& bundle, const FindingSink& found) {
   });
 }
 
-constexpr LintRule kRules[] = {
+constexpr LintRule kTransformersjsRules[] = {
     {"tjs-config-missing", kLintError, "no config.json, or one without model_type", "copy config.json of the model",
      check_config},
     {"tjs-graph-missing", kLintError, "a graph that models of this class are made of, in onnx/ (transformers.js#1485)",
@@ -300,6 +300,6 @@ constexpr LintRule kRules[] = {
 
 }  // namespace
 
-std::span<const LintRule> lint_transformersjs_rules() { return kRules; }
+std::span<const LintRule> lint_transformersjs_rules() { return kTransformersjsRules; }
 
 }  // namespace argosy::engines

@@ -66,7 +66,7 @@ constexpr Row kDecoders[] = {
     {"youtu", "num_hidden_layers"},
 };
 
-constexpr Row kSeq2Seq[] = {
+constexpr Row kSeq2SeqTypes[] = {
     {"bart", "decoder_layers"},
     {"blenderbot", "decoder_layers"},
     {"blenderbot-small", "decoder_layers"},
@@ -97,11 +97,11 @@ constexpr HybridType kHybrids[] = {
     {"qwen3_next", "recurrent"},
 };
 
-constexpr std::string_view kImageText[] = {
+constexpr std::string_view kImageTextTypes[] = {
     "gemma3",   "glm_ocr",   "idefics3",   "lfm2_vl",  "lighton_ocr", "llava",        "llava_onevision",
     "mistral3", "paligemma", "qwen2_5_vl", "qwen2_vl", "qwen3_vl",    "qwen3_vl_moe", "smolvlm",
 };
-constexpr std::string_view kAudioText[] = {"granite_speech", "ultravox", "voxtral"};
+constexpr std::string_view kAudioTextTypes[] = {"granite_speech", "ultravox", "voxtral"};
 constexpr std::string_view kImagePositions[] = {"glm_ocr", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe"};
 
 template <size_t N>
@@ -119,7 +119,7 @@ bool has(const std::string_view (&names)[N], std::string_view name) {
 }  // namespace
 
 std::optional<std::string_view> decoder_layers_key(std::string_view type) { return layers_key(kDecoders, type); }
-std::optional<std::string_view> seq2seq_layers_key(std::string_view type) { return layers_key(kSeq2Seq, type); }
+std::optional<std::string_view> seq2seq_layers_key(std::string_view type) { return layers_key(kSeq2SeqTypes, type); }
 std::optional<std::string_view> vision_decoder_layers_key(std::string_view type) {
   return layers_key(kVisionDecoders, type);
 }
@@ -129,8 +129,8 @@ const HybridType* hybrid_type(std::string_view type) {
   return found == std::end(kHybrids) ? nullptr : found;
 }
 
-bool is_image_text_type(std::string_view type) { return has(kImageText, type); }
-bool is_audio_text_type(std::string_view type) { return has(kAudioText, type); }
+bool is_image_text_type(std::string_view type) { return has(kImageTextTypes, type); }
+bool is_audio_text_type(std::string_view type) { return has(kAudioTextTypes, type); }
 bool has_image_positions(std::string_view type) { return has(kImagePositions, type); }
 
 }  // namespace argosy::engines::transformersjs

@@ -12,7 +12,7 @@ namespace {
 
 using Layer = std::map<std::string, const State*, std::less<>>;  // states by what follows the layer in their name
 
-tl::unexpected<Error> refused(const std::string& what) {
+tl::unexpected<Error> refused_states(const std::string& what) {
   return fail(ErrorCode::kUnsupportedFeature, format("transformers.js cannot carry this model's cache: {}", what),
               "--for plain writes the same graphs with names of their own");
 }
@@ -29,7 +29,7 @@ Result<std::map<int64_t, Layer>> read_layers(const ComponentInterface& decoder) 
       auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
       if (error != std::errc() || end != digits.data() + digits.size()) number = -1;
     }
-    if (number < 0) return refused(format("it has no name for the state {}", name));
+    if (number < 0) return refused_states(format("it has no name for the state {}", name));
     layers[number].emplace(name.substr(second + 1), &state);
   }
   return layers;
@@ -57,7 +57,7 @@ Status rename_others(const HybridType& type, int64_t number, const Layer& layer,
     } else if ((part.starts_with("recurrent") || part.starts_with("ssm")) && !type.second.empty()) {
       rename(*state, format("{}.{}", type.second, number), edits);
     } else {
-      return refused(format("layer {} has {}", number, parts_of(layer)));
+      return refused_states(format("layer {} has {}", number, parts_of(layer)));
     }
   }
   return {};
@@ -67,7 +67,7 @@ Status rename_others(const HybridType& type, int64_t number, const Layer& layer,
 
 Result<StatePlan> plan_states(const SourceModel& model, const ComponentInterface& decoder, const std::string& part) {
   ARGOSY_TRY(auto layers, read_layers(decoder));
-  if (layers.empty()) return refused("it has none");
+  if (layers.empty()) return refused_states("it has none");
   StatePlan plan;
   bool is_plain = true;
   for (const auto& [number, layer] : layers) is_plain = is_plain && layer.size() == 2 && has_key_and_value(layer);
@@ -75,7 +75,7 @@ Result<StatePlan> plan_states(const SourceModel& model, const ComponentInterface
     // The engine counts layers from nought.
     for (const auto& [number, layer] : layers) {
       if (number != plan.key_value_layers++)
-        return refused(format("layer {} has no states", plan.key_value_layers - 1));
+        return refused_states(format("layer {} has no states", plan.key_value_layers - 1));
     }
     return plan;
   }
@@ -86,8 +86,8 @@ Result<StatePlan> plan_states(const SourceModel& model, const ComponentInterface
   for (const auto& [number, layer] : layers) {
     if (layer.size() == 2 && has_key_and_value(layer)) continue;
     if (type == nullptr) {
-      return refused(format("layer {} has {}, and it has no names for these in models of the type {}", number,
-                            parts_of(layer), quoted(model_type)));
+      return refused_states(format("layer {} has {}, and it has no names for these in models of the type {}", number,
+                                   parts_of(layer), quoted(model_type)));
     }
     ARGOSY_TRY_STATUS(rename_others(*type, number, layer, plan.edits));
   }

@@ -16,7 +16,6 @@ namespace {
 constexpr std::string_view kManifest = "capture.json";
 constexpr std::string_view kConstants = "constants.safetensors", kSamples = "samples.safetensors";
 constexpr uint64_t kMaxManifest = uint64_t{64} << 20;
-constexpr uint64_t kMaxGraph = uint64_t{512} << 20;
 constexpr size_t kMaxComponents = 1000;
 
 class CaptureReader {

@@ -9,7 +9,6 @@ namespace argosy {
 namespace {
 
 constexpr uint64_t kMaxMarker = 4096;
-constexpr uint64_t kMaxGraph = uint64_t{512} << 20;
 
 /// "llama/" of "llama/archive_format": all entries lie in one folder, whatever its name.
 std::optional<std::string> root_folder(const ZipReader& zip) {

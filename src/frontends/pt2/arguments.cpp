@@ -63,7 +63,7 @@ Result<Argument> read_device(const JsonField& inner) {
   return Argument(std::move(device));
 }
 
-Result<Argument> read_dtype(const JsonField& inner) {
+Result<Argument> read_dtype_number(const JsonField& inner) {
   ARGOSY_TRY(int64_t number, inner.integer());
   std::optional<DType> dtype = dtype_from_pt2(number);
   if (!dtype) return inner.error(ErrorCode::kUnsupportedFeature, format("unknown dtype number {}", number));
@@ -371,7 +371,7 @@ Result<Argument> ArgumentReader::read_untyped(const JsonField& argument) const {
   if (tag == "as_sym_float") return read_symbolic(inner, "as_float");
   if (tag == "as_sym_bool") return read_symbolic(inner, "as_bool");
   if (tag == "as_complex") return read_complex(inner);
-  if (tag == "as_scalar_type") return read_dtype(inner);
+  if (tag == "as_scalar_type") return read_dtype_number(inner);
   if (tag == "as_layout") return read_layout(inner);
   if (tag == "as_memory_format") return read_memory_format(inner);
   if (tag == "as_device") return read_device(inner);

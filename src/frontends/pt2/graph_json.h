@@ -12,6 +12,9 @@
 
 namespace argosy {
 
+/// Bytes; larger files of a graph are refused.
+inline constexpr uint64_t kMaxGraph = uint64_t{512} << 20;
+
 /// Finds or adds a weight of the program that a graph names in its signature.
 using BindWeight = std::function<Result<WeightId>(WeightKind kind, std::string_view name, DType dtype,
                                                   const std::vector<int64_t>& shape)>;

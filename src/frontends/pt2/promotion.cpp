@@ -12,9 +12,6 @@ namespace {
 
 constexpr DType kDefaultFloat = DType::kF32;  // torch.get_default_dtype() of every export
 
-bool is_float(DType dtype) { return kind_of(dtype) == DTypeKind::kFloat; }
-bool is_complex(DType dtype) { return kind_of(dtype) == DTypeKind::kComplex; }
-
 DType complex_of(DType dtype) {
   if (dtype == DType::kF64) return DType::kC128;
   return dtype == DType::kF16 ? DType::kC32 : DType::kC64;
@@ -42,7 +39,7 @@ struct PromotionRow {
   std::array<std::string_view, 3> operands;
 };
 
-constexpr PromotionRow kRows[] = {
+constexpr PromotionRow kPromotions[] = {
     {"add", Promotion::kCommon, {"self", "other"}},
     {"addcmul", Promotion::kCommon, {"self", "tensor1", "tensor2"}},
     {"atan2", Promotion::kFloat, {"self", "other"}},
@@ -122,8 +119,8 @@ OperandIndices resolve(const OpSchema& schema) {
     result.promotion = Promotion::kFloat;
     operands[0] = "self";
   } else {
-    const PromotionRow* row = std::ranges::find(kRows, name, &PromotionRow::op);
-    if (row == std::end(kRows)) return result;
+    const PromotionRow* row = std::ranges::find(kPromotions, name, &PromotionRow::op);
+    if (row == std::end(kPromotions)) return result;
     result.promotion = row->promotion;
     operands = row->operands;
   }

@@ -9,7 +9,6 @@
 namespace argosy {
 namespace {
 
-constexpr size_t kMaxRank = 64;
 constexpr int64_t kStridedLayout = 7;
 
 }  // namespace

@@ -12,6 +12,9 @@
 
 namespace argosy {
 
+/// Tensors of more dims are refused.
+inline constexpr size_t kMaxRank = 64;
+
 /// Reads the types of values: TensorMeta, SymInt, SymFloat and SymBool of the graph JSON. Texts of expressions are
 /// parsed once; a symbol gets its range when it is first met, so that comparisons fold as they can.
 class TypeReader {

@@ -5,13 +5,13 @@
 
 #include "base/checked_math.h"
 #include "base/text.h"
+#include "frontends/pt2/types.h"
 #include "io/pt2_format.h"
 
 namespace argosy {
 namespace {
 
 constexpr uint64_t kMaxConfig = uint64_t{256} << 20;
-constexpr size_t kMaxRank = 64;
 
 Result<std::vector<int64_t>> read_sizes(const JsonField& list) {
   ARGOSY_TRY_STATUS(list.require_array());

@@ -15,7 +15,7 @@ struct ScalarRow {
 
 // pow.Tensor_Tensor with a number as exponent is not here: pow.Tensor_Scalar replaces some exponents by products and
 // square roots, which round differently.
-constexpr ScalarRow kRows[] = {
+constexpr ScalarRow kScalarRows[] = {
     {"aten.add.Tensor", "other", "aten.add.Scalar"},
     {"aten.add_.Tensor", "other", "aten.add_.Scalar"},
     {"aten.sub.Tensor", "other", "aten.sub.Scalar"},
@@ -78,7 +78,7 @@ Result<TensorSourcePtr> literal_of(T value, DType dtype) {
 std::string_view scalar_overload(std::string_view op_name, std::span<const std::string_view> number_arguments) {
   std::string numbers;
   for (std::string_view name : number_arguments) numbers.append(numbers.empty() ? "" : " ").append(name);
-  for (const ScalarRow& row : kRows) {
+  for (const ScalarRow& row : kScalarRows) {
     if (row.op == op_name && row.numbers == numbers) return row.scalar_op;
   }
   return {};

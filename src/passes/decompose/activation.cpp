@@ -5,33 +5,31 @@
 namespace argosy::decompose {
 namespace {
 
-bool is_float(AtenBuilder& f, ValueId x) { return kind_of(f.dtype(x)) == DTypeKind::kFloat; }
-
 bool decompose_silu(AtenBuilder& f) {
   ValueId x = f["self"];
-  return is_float(f, x) && f.replace(f.mul(x, f.sigmoid(x)));
+  return is_float(f.dtype(x)) && f.replace(f.mul(x, f.sigmoid(x)));
 }
 
 bool decompose_hardsigmoid(AtenBuilder& f) {
   ValueId x = f["self"];
-  return is_float(f, x) && f.replace(f.mul(f.clamp(f.add(x, 3.0), 0.0, 6.0), 1.0 / 6));
+  return is_float(f.dtype(x)) && f.replace(f.mul(f.clamp(f.add(x, 3.0), 0.0, 6.0), 1.0 / 6));
 }
 
 bool decompose_hardswish(AtenBuilder& f) {
   ValueId x = f["self"];
-  return is_float(f, x) && f.replace(f.mul(x, f.mul(f.clamp(f.add(x, 3.0), 0.0, 6.0), 1.0 / 6)));
+  return is_float(f.dtype(x)) && f.replace(f.mul(x, f.mul(f.clamp(f.add(x, 3.0), 0.0, 6.0), 1.0 / 6)));
 }
 
 bool decompose_mish(AtenBuilder& f) {
   ValueId x = f["self"];
-  return is_float(f, x) && f.replace(f.mul(x, f.tanh(f.unary(aten::kSoftplus, x))));
+  return is_float(f.dtype(x)) && f.replace(f.mul(x, f.tanh(f.unary(aten::kSoftplus, x))));
 }
 
 /// log(1 + exp(beta * x)) / beta, which neither overflows nor loses small numbers.
 bool decompose_softplus(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<double> beta = f.number("beta"), threshold = f.number("threshold");
-  if (!is_float(f, x) || !beta || *beta == 0 || !threshold) return false;
+  if (!is_float(f.dtype(x)) || !beta || *beta == 0 || !threshold) return false;
   ValueId rest = f.unary(aten::kLog1p, f.exp(f.neg(f.abs(f.mul(x, *beta)))));
   ValueId positive = f.unary(aten::kRelu, x);
   ValueId smooth = f.add(positive, f.mul(rest, 1 / *beta));
@@ -42,7 +40,7 @@ bool decompose_softplus(AtenBuilder& f) {
 
 bool decompose_log_sigmoid(AtenBuilder& f) {
   ValueId x = f["self"];
-  return is_float(f, x) && f.replace(f.neg(f.unary(aten::kSoftplus, f.neg(x))));
+  return is_float(f.dtype(x)) && f.replace(f.neg(f.unary(aten::kSoftplus, f.neg(x))));
 }
 
 ValueId elu(AtenBuilder& f, ValueId x, double alpha, double scale, double input_scale) {
@@ -52,14 +50,14 @@ ValueId elu(AtenBuilder& f, ValueId x, double alpha, double scale, double input_
 
 bool decompose_selu(AtenBuilder& f) {
   ValueId x = f["self"];
-  return is_float(f, x) &&
+  return is_float(f.dtype(x)) &&
          f.replace(elu(f, x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1));
 }
 
 bool decompose_celu(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<double> alpha = f.number("alpha");
-  if (!is_float(f, x) || !alpha || *alpha == 0) return false;
+  if (!is_float(f.dtype(x)) || !alpha || *alpha == 0) return false;
   return f.replace(elu(f, x, *alpha, 1, 1 / *alpha));
 }
 
@@ -77,7 +75,7 @@ bool decompose_prelu(AtenBuilder& f) {
 bool decompose_hardshrink(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<double> width = f.number("lambd");
-  if (!is_float(f, x) || !width) return false;
+  if (!is_float(f.dtype(x)) || !width) return false;
   // Not |x| > width: NaN stays what it is.
   ValueId is_small = f.compare("le", f.abs(x), Argument(*width));
   return f.replace(f.where(is_small, f.scalar(0.0, f.dtype(x)), x));
@@ -86,7 +84,7 @@ bool decompose_hardshrink(AtenBuilder& f) {
 bool decompose_softshrink(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<double> width = f.number("lambd");
-  if (!is_float(f, x) || !width) return false;
+  if (!is_float(f.dtype(x)) || !width) return false;
   return f.replace(f.sub(x, f.clamp(x, -*width, *width)));
 }
 
@@ -119,7 +117,7 @@ bool decompose_rrelu(AtenBuilder& f) {
   return f.replace(f.where(is_positive, x, f.mul(x, (*lower + *upper) / 2)));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kActivationRules[] = {
     {.op = "aten.silu.default", .name = "decompose-silu", .apply = write<decompose_silu>},
     {.op = "aten.hardsigmoid.default", .name = "decompose-hardsigmoid", .apply = write<decompose_hardsigmoid>},
     {.op = "aten.hardswish.default", .name = "decompose-hardswish", .apply = write<decompose_hardswish>},
@@ -138,6 +136,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> activation() { return kRules; }
+std::span<const RewriteRule> activation() { return kActivationRules; }
 
 }  // namespace argosy::decompose

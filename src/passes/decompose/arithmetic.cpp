@@ -9,10 +9,6 @@
 namespace argosy::decompose {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-bool is_float(AtenBuilder& f, ValueId x) { return kind_of(f.dtype(x)) == DTypeKind::kFloat; }
-
 /// The result's dtype, which for integers is that of floats.
 ValueId as_result(AtenBuilder& f, std::string_view operand) { return f.cast(f[operand], f.result().dtype); }
 
@@ -25,7 +21,7 @@ ValueId is_nan(AtenBuilder& f, ValueId x) { return f.node(aten::kIsnan, {{"self"
 
 /// 2 to the power of each.
 ValueId power_of_two(AtenBuilder& f, ValueId x) {
-  Argument two = is_float(f, x) ? Argument(2.0) : Argument(int64_t{2});
+  Argument two = is_float(f.dtype(x)) ? Argument(2.0) : Argument(int64_t{2});
   return f.node(aten::kPowScalar, {{"self", std::move(two)}, {"exponent", x}}, f.dtype(x), f.shape(x));
 }
 
@@ -90,13 +86,13 @@ bool decompose_erfinv(AtenBuilder& f) {
 
 bool decompose_isfinite(AtenBuilder& f) {
   ValueId x = f["self"];
-  return is_float(f, x) && f.replace(f.compare("lt", f.abs(x), Argument(kInfinity)));
+  return is_float(f.dtype(x)) && f.replace(f.compare("lt", f.abs(x), Argument(kInfinity)));
 }
 
 bool decompose_is_infinity(AtenBuilder& f) {
   ValueId x = f["self"];
   double which = f.op() == "aten.isneginf.default" ? -kInfinity : kInfinity;
-  return is_float(f, x) && f.replace(f.compare("eq", x, Argument(which)));
+  return is_float(f.dtype(x)) && f.replace(f.compare("eq", x, Argument(which)));
 }
 
 double largest(DType dtype) {
@@ -108,7 +104,7 @@ double largest(DType dtype) {
 
 bool decompose_nan_to_num(AtenBuilder& f) {
   ValueId x = f["self"];
-  if (!is_float(f, x)) return f.replace(x);
+  if (!is_float(f.dtype(x))) return f.replace(x);
   auto given = [&](std::string_view name, double otherwise) {
     return f.has(name) ? f.number(name).value_or(otherwise) : otherwise;
   };
@@ -136,7 +132,7 @@ bool decompose_frac(AtenBuilder& f) { return f.replace(f.sub(f["self"], f.unary(
 /// The kernel keeps NaN, where torch gives 0.
 bool decompose_sign(AtenBuilder& f) {
   ValueId x = f["self"];
-  if (!is_float(f, x)) return false;
+  if (!is_float(f.dtype(x))) return false;
   ValueId above = f.cast(f.compare("gt", x, Argument(0.0)), f.dtype(x));
   return f.replace(f.sub(above, f.cast(f.compare("lt", x, Argument(0.0)), f.dtype(x))));
 }
@@ -230,7 +226,7 @@ bool decompose_copysign(AtenBuilder& f) {
 
 bool decompose_signbit(AtenBuilder& f) {
   ValueId x = f["self"];
-  if (!is_float(f, x)) return f.replace(f.compare("lt", x, Argument(int64_t{0})));
+  if (!is_float(f.dtype(x))) return f.replace(f.compare("lt", x, Argument(int64_t{0})));
   ValueId is_zero = f.compare("eq", x, Argument(0.0));
   ValueId shown = f.where(is_zero, f.reciprocal(x), x);
   return f.replace(f.compare("lt", shown, Argument(0.0)));
@@ -241,7 +237,7 @@ bool decompose_fmax(AtenBuilder& f) {
   ValueId a = f["self"], b = f["other"];
   bool is_max = f.op() == "aten.fmax.default";
   ValueId chosen = f.binary(is_max ? aten::kMaximum : aten::kMinimum, a, b);
-  if (!is_float(f, chosen)) return f.replace(chosen);
+  if (!is_float(f.dtype(chosen))) return f.replace(chosen);
   chosen = f.where(is_nan(f, a), b, chosen);
   return f.replace(f.where(is_nan(f, b), a, chosen));
 }
@@ -250,7 +246,7 @@ bool decompose_fmax(AtenBuilder& f) {
 bool decompose_isclose(AtenBuilder& f) {
   std::optional<double> rtol = f.number("rtol"), atol = f.number("atol");
   if (!rtol || !atol) return false;
-  DType dtype = is_float(f, f["self"]) ? f.dtype(f["self"]) : DType::kF32;
+  DType dtype = is_float(f.dtype(f["self"])) ? f.dtype(f["self"]) : DType::kF32;
   ValueId a = f.cast(f["self"], dtype), b = f.cast(f["other"], dtype);
   ValueId allowed = f.add(f.mul(f.abs(b), *rtol), *atol), distance = f.abs(f.sub(a, b));
   ValueId is_near = f.compare("le", distance, allowed);
@@ -302,7 +298,7 @@ bool decompose_round_decimals(AtenBuilder& f) {
   constexpr std::string_view kRound = aten::kRound;
   double factor = std::pow(10.0, static_cast<double>(std::abs(*decimals)));
   ValueId x = f["self"];
-  if (!is_float(f, x)) return false;
+  if (!is_float(f.dtype(x))) return false;
   auto divided = [&](ValueId by) {
     return f.node(aten::kDivScalar, {{"self", by}, {"other", factor}}, f.dtype(x), f.shape(x));
   };
@@ -323,7 +319,7 @@ bool decompose_masked_fill_tensor(AtenBuilder& f) {
   return f.replace(f.where(f["mask"], value, f["self"]));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kArithmeticRules[] = {
     {.op = "aten.exp2.default", .name = "decompose-exp2", .apply = write<decompose_exp2>},
     {.op = "aten.expm1.default", .name = "decompose-expm1", .apply = write<decompose_expm1>},
     {.op = "aten.log1p.default", .name = "decompose-log1p", .apply = write<decompose_log1p>},
@@ -369,6 +365,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> arithmetic() { return kRules; }
+std::span<const RewriteRule> arithmetic() { return kArithmeticRules; }
 
 }  // namespace argosy::decompose

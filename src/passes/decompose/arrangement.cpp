@@ -250,7 +250,7 @@ bool decompose_block_diag(AtenBuilder& f) {
   return f.replace(f.cat(blocks, 0));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kArrangementRules[] = {
     {.op = "aten.as_strided.default", .name = "decompose-strides", .apply = write<decompose_as_strided>},
     {.op = "aten.block_diag.default", .name = "decompose-block-diag", .apply = write<decompose_block_diag>},
     {.op = "aten.cartesian_prod.default", .name = "decompose-product", .apply = write<decompose_cartesian_prod>},
@@ -266,6 +266,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> arrangement() { return kRules; }
+std::span<const RewriteRule> arrangement() { return kArrangementRules; }
 
 }  // namespace argosy::decompose

@@ -158,7 +158,7 @@ bool decompose_safe_softmax(AtenBuilder& f) {
   return f.replace(f.mul(weights, f.cast(sees, f.dtype(x))));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kAttentionRules[] = {
     {.op = "aten.scaled_dot_product_attention.default",
      .name = "decompose-attention",
      .apply = write<decompose_attention>},
@@ -170,6 +170,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> attention() { return kRules; }
+std::span<const RewriteRule> attention() { return kAttentionRules; }
 
 }  // namespace argosy::decompose

@@ -113,13 +113,13 @@ bool decompose_conv_transpose3d(AtenBuilder& f) {
   return f.replace(f.permute(total, {0, 2, 1, 3, 4}));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kConvolutionRules[] = {
     {.op = "aten.conv3d.default", .name = "decompose-conv3d", .apply = write<decompose_conv3d>},
     {.op = "aten.conv_transpose3d.input", .name = "decompose-conv3d", .apply = write<decompose_conv_transpose3d>},
 };
 
 }  // namespace
 
-std::span<const RewriteRule> convolution() { return kRules; }
+std::span<const RewriteRule> convolution() { return kConvolutionRules; }
 
 }  // namespace argosy::decompose

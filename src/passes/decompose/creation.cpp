@@ -100,7 +100,7 @@ bool decompose_multinomial(AtenBuilder& f) {
   return f.replace(first[1]);
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kCreationRules[] = {
     {.op = "aten.linspace.default", .name = "decompose-linspace", .apply = write<decompose_linspace>},
     {.op = "aten.logspace.default", .name = "decompose-linspace", .apply = write<decompose_logspace>},
     {.op = "aten.tril_indices.default", .name = "decompose-triangle", .apply = write<decompose_triangle_indices>},
@@ -115,6 +115,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> creation() { return kRules; }
+std::span<const RewriteRule> creation() { return kCreationRules; }
 
 }  // namespace argosy::decompose

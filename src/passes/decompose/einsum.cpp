@@ -164,12 +164,12 @@ bool decompose_einsum(AtenBuilder& f) {
   return f.replace(ordered(f, total, equation->result).tensor);
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kEinsumRules[] = {
     {.op = "aten.einsum.default", .name = "decompose-einsum", .apply = write<decompose_einsum>},
 };
 
 }  // namespace
 
-std::span<const RewriteRule> einsum() { return kRules; }
+std::span<const RewriteRule> einsum() { return kEinsumRules; }
 
 }  // namespace argosy::decompose

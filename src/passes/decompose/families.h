@@ -1,11 +1,14 @@
 #pragma once
 
+#include <limits>
 #include <span>
 
 #include "passes/rewrite_rules.h"
 
 /// How ops are written in other ATen ops, for every backend that lacks them. By what the ops are about, a file each.
 namespace argosy::decompose {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::span<const RewriteRule> activation();
 std::span<const RewriteRule> arithmetic();

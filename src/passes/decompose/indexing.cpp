@@ -191,7 +191,7 @@ bool decompose_slice_scatter(AtenBuilder& f) {
                           f.shape(self)));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kIndexingRules[] = {
     {.op = "aten.nonzero_numpy.default", .name = "decompose-nonzero", .apply = write<decompose_nonzero>},
     {.op = "aten.where.default", .name = "decompose-nonzero", .apply = write<decompose_nonzero>},
     {.op = "aten.masked_scatter.default", .name = "decompose-masked-scatter", .apply = write<decompose_masked_scatter>},
@@ -208,6 +208,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> indexing() { return kRules; }
+std::span<const RewriteRule> indexing() { return kIndexingRules; }
 
 }  // namespace argosy::decompose

@@ -52,13 +52,13 @@ bool decompose_cross_entropy(AtenBuilder& f) {
   return replace_by_likelihood(f, f.node(kLogSoftmax, {{"self", x}, {"dim", classes}}, f.dtype(x), f.shape(x)));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kLossesRules[] = {
     {.op = "aten.nll_loss_nd.default", .name = "decompose-likelihood", .apply = write<decompose_nll_loss>},
     {.op = "aten.cross_entropy_loss.default", .name = "decompose-likelihood", .apply = write<decompose_cross_entropy>},
 };
 
 }  // namespace
 
-std::span<const RewriteRule> losses() { return kRules; }
+std::span<const RewriteRule> losses() { return kLossesRules; }
 
 }  // namespace argosy::decompose

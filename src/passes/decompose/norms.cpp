@@ -152,7 +152,7 @@ bool decompose_cdist(AtenBuilder& f) {
   return f.replace(vector_norm(f, difference, *order, {-1}, false));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kNormsRules[] = {
     {.op = "aten.rms_norm.default", .name = "decompose-rms-norm", .apply = write<decompose_rms_norm>},
     {.op = "aten.batch_norm.default", .name = "decompose-batch-norm", .apply = write<decompose_batch_norm>},
     {.op = "aten._native_batch_norm_legit_no_training.default",
@@ -173,6 +173,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> norms() { return kRules; }
+std::span<const RewriteRule> norms() { return kNormsRules; }
 
 }  // namespace argosy::decompose

@@ -142,7 +142,7 @@ bool decompose_unique(AtenBuilder& f) {
   return f.replace({found[0], f.reshape(inverse, f.shape(f["self"]), {f["self"]}), found[2]});
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kOrderRules[] = {
     {.op = "aten.sort.default", .name = "decompose-sort", .apply = write<decompose_sort>},
     {.op = "aten.sort.stable", .name = "decompose-sort", .apply = write<decompose_sort>},
     {.op = "aten.repeat_interleave.Tensor", .name = "decompose-repeats", .apply = write<decompose_repeats>},
@@ -157,6 +157,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> order() { return kRules; }
+std::span<const RewriteRule> order() { return kOrderRules; }
 
 }  // namespace argosy::decompose

@@ -183,7 +183,7 @@ bool decompose_pool3d(AtenBuilder& f) {
   return f.replace(is_max ? total : f.mul(total, 1.0 / static_cast<double>((*kernel)[0])));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kPoolingRules[] = {
     {.op = "aten.avg_pool1d.default", .name = "widen-pool", .apply = write<widen_avg_pool1d>},
     {.op = "aten.max_pool1d.default", .name = "widen-pool", .apply = write<widen_max_pool1d>},
     {.op = "aten.adaptive_avg_pool1d.default", .name = "adaptive-pool", .apply = write<decompose_adaptive_average>},
@@ -198,6 +198,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> pooling() { return kRules; }
+std::span<const RewriteRule> pooling() { return kPoolingRules; }
 
 }  // namespace argosy::decompose

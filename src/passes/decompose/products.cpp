@@ -28,7 +28,7 @@ bool decompose_bilinear(AtenBuilder& f) {
   return f.replace(sums);
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kProductsRules[] = {
     {.op = "aten.addmm.default", .name = "decompose-added-product", .apply = write<decompose_added_product>},
     {.op = "aten.baddbmm.default", .name = "decompose-added-product", .apply = write<decompose_added_product>},
     {.op = "aten.bilinear.default", .name = "decompose-bilinear", .apply = write<decompose_bilinear>},
@@ -36,6 +36,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> products() { return kRules; }
+std::span<const RewriteRule> products() { return kProductsRules; }
 
 }  // namespace argosy::decompose

@@ -97,13 +97,13 @@ bool unroll(AtenBuilder& f) {
   return f.replace(results);
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kRecurrentRules[] = {
     {.op = "aten.lstm.input", .name = "unroll-recurrence", .apply = write<unroll>},
     {.op = "aten.gru.input", .name = "unroll-recurrence", .apply = write<unroll>},
 };
 
 }  // namespace
 
-std::span<const RewriteRule> recurrent() { return kRules; }
+std::span<const RewriteRule> recurrent() { return kRecurrentRules; }
 
 }  // namespace argosy::decompose

@@ -8,8 +8,6 @@
 namespace argosy::decompose {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// All are true if none is not.
 bool decompose_all(AtenBuilder& f) {
   ValueId x = f["self"];
@@ -174,7 +172,7 @@ bool decompose_diff(AtenBuilder& f) {
   return f.replace(x);
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kReductionsRules[] = {
     {.op = "aten.diff.default", .name = "decompose-diff", .apply = write<decompose_diff>},
     {.op = "aten.all.default", .name = "decompose-all", .apply = write<decompose_all>},
     {.op = "aten.all.dim", .name = "decompose-all", .apply = write<decompose_all>},
@@ -195,6 +193,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> reductions() { return kRules; }
+std::span<const RewriteRule> reductions() { return kReductionsRules; }
 
 }  // namespace argosy::decompose

@@ -220,7 +220,7 @@ constexpr ResizeRow kNearest1d{Filter::kNearest, 1}, kNearest3d{Filter::kNearest
     kNearestExact1d{Filter::kNearestExact, 1}, kNearestExact2d{Filter::kNearestExact, 2}, kLinear1d{Filter::kLinear, 1},
     kBilinear{Filter::kLinear, 2}, kTrilinear{Filter::kLinear, 3}, kBicubic{Filter::kCubic, 2};
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kResizeRules[] = {
     {.op = "aten.upsample_nearest1d.vec",
      .name = "decompose-resize",
      .apply = write<decompose_resize>,
@@ -263,6 +263,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> resize() { return kRules; }
+std::span<const RewriteRule> resize() { return kResizeRules; }
 
 }  // namespace argosy::decompose

@@ -111,7 +111,7 @@ bool decompose_bincount(AtenBuilder& f) {
   return f.replace(f.sum(f.mul(counts, f.unsqueeze(weights, 1)), {0}, false));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kScatterRules[] = {
     {.op = "aten.index_add.default", .name = "decompose-index-add", .apply = write<decompose_index_add>},
     {.op = "aten.index_copy.default", .name = "decompose-index-copy", .apply = write<decompose_index_copy>},
     {.op = "aten.index_fill.int_Scalar", .name = "decompose-index-fill", .apply = write<decompose_index_fill>},
@@ -121,6 +121,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> scatter() { return kRules; }
+std::span<const RewriteRule> scatter() { return kScatterRules; }
 
 }  // namespace argosy::decompose

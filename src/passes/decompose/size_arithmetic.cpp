@@ -42,7 +42,7 @@ bool decompose_logic(AtenBuilder& f) {
                            truth(f)));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kSizeArithmeticRules[] = {
     {.op = "_operator.pow", .name = "decompose-power", .apply = write<decompose_power>},
     {.op = "_operator.ne", .name = "decompose-unequal", .apply = write<decompose_unequal>},
     {.op = "_operator.and_", .name = "decompose-logic", .apply = write<decompose_logic>},
@@ -51,6 +51,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> size_arithmetic() { return kRules; }
+std::span<const RewriteRule> size_arithmetic() { return kSizeArithmeticRules; }
 
 }  // namespace argosy::decompose

@@ -17,7 +17,7 @@ double lowest(DType dtype) {
   }
 }
 
-constexpr std::string_view kSchema =
+constexpr std::string_view kAttentionSchema =
     "argosy::attention(Tensor query, Tensor key, Tensor value, Tensor? mask, Tensor? sinks, float scale, float "
     "softcap, int window) -> Tensor";
 
@@ -117,10 +117,10 @@ class Attention {
 
 bool decompose_attention(AtenBuilder& f) { return Attention(f).decompose(); }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kAttentionRules[] = {
     {.op = "argosy.attention.default", .name = "decompose-attention", .apply = write<decompose_attention>}};
 
-constexpr Structure kAttention = {.schema = kSchema, .plain = kRules, .portable = kRules};
+constexpr Structure kAttention = {.schema = kAttentionSchema, .plain = kAttentionRules, .portable = kAttentionRules};
 
 }  // namespace
 

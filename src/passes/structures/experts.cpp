@@ -9,10 +9,10 @@
 namespace argosy {
 namespace {
 
-constexpr std::string_view kSchema =
+constexpr std::string_view kExpertsSchema =
     "transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor";
-constexpr std::string_view kOp = "transformers.grouped_mm_fallback.default";
-constexpr std::string_view kName = "decompose-grouped-mm";
+constexpr std::string_view kExpertsOp = "transformers.grouped_mm_fallback.default";
+constexpr std::string_view kExpertsName = "decompose-grouped-mm";
 
 constexpr int64_t kAlignment = 16;  // bytes; what the kernel asks of the strides of both matrices
 
@@ -68,13 +68,13 @@ bool write_in_portable(AtenBuilder& f) {
   return f.replace(f.where(is_used, own, 0.0));
 }
 
-constexpr RewriteRule kPlain[] = {{.op = kOp, .name = kName, .apply = write<write_in_plain>}};
+constexpr RewriteRule kExpertsPlain[] = {{.op = kExpertsOp, .name = kExpertsName, .apply = write<write_in_plain>}};
 // PyTorch's own op for the same, which models may call as well.
-constexpr RewriteRule kPortable[] = {
-    {.op = kOp, .name = kName, .apply = write<write_in_portable>},
-    {.op = "aten._grouped_mm.default", .name = kName, .apply = write<write_in_portable>},
+constexpr RewriteRule kExpertsPortable[] = {
+    {.op = kExpertsOp, .name = kExpertsName, .apply = write<write_in_portable>},
+    {.op = "aten._grouped_mm.default", .name = kExpertsName, .apply = write<write_in_portable>},
 };
-constexpr Structure kExperts = {.schema = kSchema, .plain = kPlain, .portable = kPortable};
+constexpr Structure kExperts = {.schema = kExpertsSchema, .plain = kExpertsPlain, .portable = kExpertsPortable};
 
 }  // namespace
 

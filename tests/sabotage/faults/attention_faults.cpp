@@ -172,7 +172,7 @@ Result<bool> change_buckets(Program& program) {
   });
 }
 
-constexpr Fault kFaults[] = {
+constexpr Fault kAttentionFaults[] = {
     {.name = "attention-scale", .what = "scores of a layer are 5 % larger", .program = change_scale},
     {.name = "soft-cap-dropped", .what = "a layer's scores are not capped", .program = drop_first_soft_cap},
     {.name = "logits-cap-dropped", .what = "logits are not capped", .program = drop_last_soft_cap},
@@ -190,6 +190,6 @@ constexpr Fault kFaults[] = {
 
 }  // namespace
 
-std::span<const Fault> attention_faults() { return kFaults; }
+std::span<const Fault> attention_faults() { return kAttentionFaults; }
 
 }  // namespace argosy::sabotage

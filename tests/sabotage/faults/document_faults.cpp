@@ -90,7 +90,7 @@ Result<bool> swap_operands(Document& document) {
   return false;
 }
 
-constexpr Fault kFaults[] = {
+constexpr Fault kDocumentFaults[] = {
     {.name = "memory-overlap", .what = "two results that are both wanted share memory", .executorch = overlap_memory},
     {.name = "data-crossed", .what = "two constants of a program are each other", .executorch = cross_data},
     {.name = "operands-swapped", .what = "a delegate's first two operands are swapped", .executorch = swap_operands},
@@ -98,6 +98,6 @@ constexpr Fault kFaults[] = {
 
 }  // namespace
 
-std::span<const Fault> document_faults() { return kFaults; }
+std::span<const Fault> document_faults() { return kDocumentFaults; }
 
 }  // namespace argosy::sabotage

@@ -92,7 +92,7 @@ Result<bool> turn_difference(Graphs& graphs) {
   });
 }
 
-constexpr Fault kFaults[] = {
+constexpr Fault kGraphFaults[] = {
     {.name = "onnx-outputs-crossed", .what = "two outputs of a graph have each other's names", .onnx = cross_outputs},
     {.name = "onnx-weights-crossed", .what = "two weights of a graph are each other", .onnx = cross_initializers},
     {.name = "onnx-softmax-axis", .what = "softmax over queries instead of keys", .onnx = change_axis},
@@ -103,6 +103,6 @@ constexpr Fault kFaults[] = {
 
 }  // namespace
 
-std::span<const Fault> graph_faults() { return kFaults; }
+std::span<const Fault> graph_faults() { return kGraphFaults; }
 
 }  // namespace argosy::sabotage

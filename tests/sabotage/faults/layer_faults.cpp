@@ -161,7 +161,7 @@ Result<bool> turn_logits(Program& program) {
   return false;
 }
 
-constexpr Fault kFaults[] = {
+constexpr Fault kLayerFaults[] = {
     {.name = "gate-and-up", .what = "gate and up are swapped", .program = swap_gate_and_up},
     {.name = "gelu-kind", .what = "gelu by tanh instead of erf, or the other way round", .program = change_gelu},
     {.name = "silu-as-gelu", .what = "gelu instead of silu", .program = replace_silu},
@@ -191,6 +191,6 @@ constexpr Fault kFaults[] = {
 
 }  // namespace
 
-std::span<const Fault> layer_faults() { return kFaults; }
+std::span<const Fault> layer_faults() { return kLayerFaults; }
 
 }  // namespace argosy::sabotage

@@ -113,7 +113,7 @@ Result<bool> make_causal(Program& program) {
   });
 }
 
-constexpr Fault kFaults[] = {
+constexpr Fault kMaskFaults[] = {
     {.name = "causal-off-by-one",
      .what = "tokens see the next one",
      .program = [](Program& program) { return move_causal(program, 1); }},
@@ -144,6 +144,6 @@ constexpr Fault kFaults[] = {
 
 }  // namespace
 
-std::span<const Fault> mask_faults() { return kFaults; }
+std::span<const Fault> mask_faults() { return kMaskFaults; }
 
 }  // namespace argosy::sabotage

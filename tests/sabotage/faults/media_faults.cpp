@@ -115,7 +115,7 @@ Result<bool> pool_second_token(Program& program) {
       });
 }
 
-constexpr Fault kFaults[] = {
+constexpr Fault kMediaFaults[] = {
     {.name = "media-shifted",
      .what = "features of pictures or sound are shifted by a token",
      .program = shift_features},
@@ -133,6 +133,6 @@ constexpr Fault kFaults[] = {
 
 }  // namespace
 
-std::span<const Fault> media_faults() { return kFaults; }
+std::span<const Fault> media_faults() { return kMediaFaults; }
 
 }  // namespace argosy::sabotage

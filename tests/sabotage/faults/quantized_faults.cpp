@@ -109,7 +109,7 @@ Result<bool> drop_bias(Program& program) {
   });
 }
 
-constexpr Fault kFaults[] = {
+constexpr Fault kQuantizedFaults[] = {
     {.name = "nibble-order",
      .what = "the halves of bytes are swapped",
      .stage = kStage,
@@ -158,6 +158,6 @@ constexpr Fault kFaults[] = {
 
 }  // namespace
 
-std::span<const Fault> quantized_faults() { return kFaults; }
+std::span<const Fault> quantized_faults() { return kQuantizedFaults; }
 
 }  // namespace argosy::sabotage

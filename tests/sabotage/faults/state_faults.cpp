@@ -121,7 +121,7 @@ Result<bool> take_first_token(Program& program) {
       });
 }
 
-constexpr Fault kFaults[] = {
+constexpr Fault kStateFaults[] = {
     {.name = "cache-order", .what = "new keys stand before cached ones", .program = turn_cache},
     {.name = "outputs-crossed",
      .what = "two outputs, such as keys and values of a layer, are each other",
@@ -144,6 +144,6 @@ constexpr Fault kFaults[] = {
 
 }  // namespace
 
-std::span<const Fault> state_faults() { return kFaults; }
+std::span<const Fault> state_faults() { return kStateFaults; }
 
 }  // namespace argosy::sabotage

@@ -88,7 +88,7 @@ Result<bool> round_to_bfloat16(Program& program) {
   return has_found;
 }
 
-constexpr Fault kFaults[] = {
+constexpr Fault kWeightFaults[] = {
     {.name = "tied-weight-crossed", .what = "the input embeddings are the output's", .program = cross_tied},
     {.name = "layers-crossed", .what = "two layers have each other's weights", .program = cross_layers},
     {.name = "weight-transposed", .what = "a square weight is transposed", .program = transpose},
@@ -99,6 +99,6 @@ constexpr Fault kFaults[] = {
 
 }  // namespace
 
-std::span<const Fault> weight_faults() { return kFaults; }
+std::span<const Fault> weight_faults() { return kWeightFaults; }
 
 }  // namespace argosy::sabotage

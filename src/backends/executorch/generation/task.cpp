@@ -21,25 +21,26 @@ constexpr int64_t kMaxChunks = 10;
 constexpr std::string_view kForward = "forward";
 using Kind = MethodPlan::Kind;
 
-struct Part {
+struct TaskPart {
   std::string_view component, method;
   Kind kind;
   bool is_optional = false;
 };
 
-constexpr Part kTextParts[] = {{"decode", kForward, Kind::kDecoder}};
-constexpr Part kUncachedParts[] = {{"model", kForward, Kind::kTokens}};
-constexpr Part kSeq2SeqParts[] = {{"encoder", "encoder", Kind::kEncoder}, {"decoder", "text_decoder", Kind::kDecoder}};
-constexpr Part kMediaParts[] = {{"image_encoder", "vision_encoder", Kind::kMedia, true},
-                                {"audio_encoder", "audio_encoder", Kind::kMedia, true},
-                                {"embedding", "token_embedding", Kind::kEmbedding},
-                                {"decode", "text_decoder", Kind::kDecoder}};
-constexpr Part kModelParts[] = {{"model", kForward, Kind::kAsIs}};
-constexpr Part kMaskedParts[] = {{"model", kForward, Kind::kMaskedTokens}};
+constexpr TaskPart kTextParts[] = {{"decode", kForward, Kind::kDecoder}};
+constexpr TaskPart kUncachedParts[] = {{"model", kForward, Kind::kTokens}};
+constexpr TaskPart kSeq2SeqParts[] = {{"encoder", "encoder", Kind::kEncoder},
+                                      {"decoder", "text_decoder", Kind::kDecoder}};
+constexpr TaskPart kMediaParts[] = {{"image_encoder", "vision_encoder", Kind::kMedia, true},
+                                    {"audio_encoder", "audio_encoder", Kind::kMedia, true},
+                                    {"embedding", "token_embedding", Kind::kEmbedding},
+                                    {"decode", "text_decoder", Kind::kDecoder}};
+constexpr TaskPart kModelParts[] = {{"model", kForward, Kind::kAsIs}};
+constexpr TaskPart kMaskedParts[] = {{"model", kForward, Kind::kMaskedTokens}};
 
 struct Task {
   std::string_view name;
-  std::span<const Part> parts;
+  std::span<const TaskPart> parts;
 };
 
 constexpr Task kTasks[] = {
@@ -66,12 +67,12 @@ Result<const Task*> find_task(const std::string& name) {
 Result<std::vector<MethodPlan>> methods_of(const std::string& name, const std::vector<std::string>& components) {
   ARGOSY_TRY(const Task* task, find_task(name));
   auto has = [&](std::string_view component) { return std::ranges::find(components, component) != components.end(); };
-  std::span<const Part> parts = task->parts;
+  std::span<const TaskPart> parts = task->parts;
   // Nothing is kept: runners pass the whole text in every call.
   if (parts.data() == kTextParts && !has("decode") && has("model")) parts = kUncachedParts;
   std::vector<MethodPlan> methods;
   bool has_media = false;
-  for (const Part& part : parts) {
+  for (const TaskPart& part : parts) {
     if (!has(part.component)) {
       if (part.is_optional) continue;
       return fail(ErrorCode::kInvalidInput,

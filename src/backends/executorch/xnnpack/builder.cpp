@@ -15,13 +15,11 @@ namespace {
 /// The use of data that XNNPACK packs: the runtime drops it by its key once it is loaded.
 constexpr std::string_view kPacked = "packed:";
 
-namespace fb = fb_xnnpack;
-
 constexpr uint32_t kIsInput = 1, kIsOutput = 2;
 constexpr std::array<uint32_t, 4> kToChannelsLast = {0, 2, 3, 1}, kFromChannelsLast = {0, 3, 1, 2};
 
-fb::XNNDatatype datatype_of(DType dtype) {
-  return dtype == DType::kF16 ? fb::XNNDatatype::xnn_datatype_fp16 : fb::XNNDatatype::xnn_datatype_fp32;
+fb_xnnpack::XNNDatatype datatype_of(DType dtype) {
+  return dtype == DType::kF16 ? fb_xnnpack::XNNDatatype::xnn_datatype_fp16 : fb_xnnpack::XNNDatatype::xnn_datatype_fp32;
 }
 
 std::vector<uint32_t> permuted(std::span<const uint32_t> dims, std::span<const uint32_t> permutation) {
@@ -49,7 +47,7 @@ XnnpackBuilder::XnnpackBuilder(const Program& program, const Component& componen
       external_(graph.value_limit(), kNoXnn),
       deferred_(graph.value_limit()) {
   // The first one stands for "not a constant".
-  constants_.push_back(fb::CreateConstantDataOffset(buffer_, 0, 0, buffer_.CreateString("")));
+  constants_.push_back(fb_xnnpack::CreateConstantDataOffset(buffer_, 0, 0, buffer_.CreateString("")));
 }
 
 Status XnnpackBuilder::begin() {
@@ -70,9 +68,9 @@ Result<std::string> XnnpackBuilder::finish() {
     output_ids_.push_back(id);
   }
   auto count = static_cast<uint32_t>(input_ids_.size() + output_ids_.size());
-  buffer_.Finish(fb::CreateXNNGraph(buffer_, buffer_.CreateString("0"), buffer_.CreateVector(nodes_),
-                                    buffer_.CreateVector(values_), count, buffer_.CreateVector(input_ids_),
-                                    buffer_.CreateVector(output_ids_), buffer_.CreateVector(constants_)),
+  buffer_.Finish(fb_xnnpack::CreateXNNGraph(buffer_, buffer_.CreateString("0"), buffer_.CreateVector(nodes_),
+                                            buffer_.CreateVector(values_), count, buffer_.CreateVector(input_ids_),
+                                            buffer_.CreateVector(output_ids_), buffer_.CreateVector(constants_)),
                  "XN01");
   // A header of fixed size in front says where the flatbuffer is; no data follows it.
   constexpr uint32_t kHeader = 32;
@@ -161,18 +159,19 @@ Result<XnnId> XnnpackBuilder::weight(ValueId value, bool is_channels_last, bool 
   return constant(weight.name, std::move(source), sizes, is_packed);
 }
 
-flatbuffers::Offset<fb::XNNTensorValue> XnnpackBuilder::tensor_value(fb::XNNDatatype datatype,
-                                                                     std::span<const uint32_t> dims, uint32_t constant,
-                                                                     uint32_t external, uint32_t flags) {
-  return fb::CreateXNNTensorValue(buffer_, datatype, static_cast<uint32_t>(dims.size()),
-                                  buffer_.CreateVector(dims.data(), dims.size()), constant, external, flags,
-                                  static_cast<uint32_t>(values_.size()));
+flatbuffers::Offset<fb_xnnpack::XNNTensorValue> XnnpackBuilder::tensor_value(fb_xnnpack::XNNDatatype datatype,
+                                                                             std::span<const uint32_t> dims,
+                                                                             uint32_t constant, uint32_t external,
+                                                                             uint32_t flags) {
+  return fb_xnnpack::CreateXNNTensorValue(buffer_, datatype, static_cast<uint32_t>(dims.size()),
+                                          buffer_.CreateVector(dims.data(), dims.size()), constant, external, flags,
+                                          static_cast<uint32_t>(values_.size()));
 }
 
-XnnId XnnpackBuilder::define(fb::XNNDatatype datatype, std::span<const uint32_t> dims, uint32_t constant,
+XnnId XnnpackBuilder::define(fb_xnnpack::XNNDatatype datatype, std::span<const uint32_t> dims, uint32_t constant,
                              uint32_t external, uint32_t flags) {
   auto tensor = tensor_value(datatype, dims, constant, external, flags);
-  values_.push_back(fb::CreateXValue(buffer_, fb::XValueUnion::XNNTensorValue, tensor.Union()));
+  values_.push_back(fb_xnnpack::CreateXValue(buffer_, fb_xnnpack::XValueUnion::XNNTensorValue, tensor.Union()));
   return static_cast<XnnId>(values_.size() - 1);
 }
 
@@ -183,8 +182,8 @@ XnnId XnnpackBuilder::temporary(DType dtype, std::span<const uint32_t> dims) {
 uint32_t XnnpackBuilder::constant_data(const std::string& key, uint64_t bytes) {
   auto [found, is_new] = constant_index_.try_emplace(key, static_cast<uint32_t>(constants_.size()));
   if (is_new) {
-    constants_.push_back(
-        fb::CreateConstantDataOffset(buffer_, std::numeric_limits<uint64_t>::max(), bytes, buffer_.CreateString(key)));
+    constants_.push_back(fb_xnnpack::CreateConstantDataOffset(buffer_, std::numeric_limits<uint64_t>::max(), bytes,
+                                                              buffer_.CreateString(key)));
   }
   return found->second;
 }
@@ -233,18 +232,19 @@ XnnId XnnpackBuilder::quantized_constant(const QuantizedWeight& weight, std::spa
   std::string scale_key = data_.add(weight.name + ".scales", weight.scales, kPacked);
   auto tensor = tensor_value(weight.datatype, dims, constant_data(key, bytes), kNoXnn, 0);
   uint32_t scales = constant_data(scale_key, scale_bytes);
-  flatbuffers::Offset<fb::XNNQuantizedTensorValue> value;
+  flatbuffers::Offset<fb_xnnpack::XNNQuantizedTensorValue> value;
   auto none = buffer_.CreateVector(std::vector<float>{});
   if (weight.group_size > 0) {
-    auto parameters =
-        fb::CreatePerChannelGroupQuant(buffer_, none, 0, static_cast<int32_t>(weight.group_size), scales, count);
-    value = fb::CreateXNNQuantizedTensorValue(buffer_, tensor, fb::XNNQuantParams::PerChannelGroupQuant,
-                                              parameters.Union());
+    auto parameters = fb_xnnpack::CreatePerChannelGroupQuant(buffer_, none, 0, static_cast<int32_t>(weight.group_size),
+                                                             scales, count);
+    value = fb_xnnpack::CreateXNNQuantizedTensorValue(buffer_, tensor, fb_xnnpack::XNNQuantParams::PerChannelGroupQuant,
+                                                      parameters.Union());
   } else {
-    auto parameters = fb::CreatePerChannelQuant(buffer_, none, 0, scales, count);
-    value = fb::CreateXNNQuantizedTensorValue(buffer_, tensor, fb::XNNQuantParams::PerChannelQuant, parameters.Union());
+    auto parameters = fb_xnnpack::CreatePerChannelQuant(buffer_, none, 0, scales, count);
+    value = fb_xnnpack::CreateXNNQuantizedTensorValue(buffer_, tensor, fb_xnnpack::XNNQuantParams::PerChannelQuant,
+                                                      parameters.Union());
   }
-  values_.push_back(fb::CreateXValue(buffer_, fb::XValueUnion::XNNQuantizedTensorValue, value.Union()));
+  values_.push_back(fb_xnnpack::CreateXValue(buffer_, fb_xnnpack::XValueUnion::XNNQuantizedTensorValue, value.Union()));
   return static_cast<XnnId>(values_.size() - 1);
 }
 
@@ -252,11 +252,11 @@ Result<XnnId> XnnpackBuilder::quantized_rows(ValueId input) {
   if (auto found = quantized_rows_.find(input.index); found != quantized_rows_.end()) return found->second;
   ARGOSY_TRY(XnnId from, row_major(input));
   ARGOSY_TRY(std::vector<uint32_t> sizes, dims(input));
-  auto tensor = tensor_value(fb::XNNDatatype::xnn_datatype_qdint8, sizes, 0, kNoXnn, 0);
-  auto parameters = fb::CreatePerTokenDynamicQuant(buffer_, 1);
-  auto value =
-      fb::CreateXNNQuantizedTensorValue(buffer_, tensor, fb::XNNQuantParams::PerTokenDynamicQuant, parameters.Union());
-  values_.push_back(fb::CreateXValue(buffer_, fb::XValueUnion::XNNQuantizedTensorValue, value.Union()));
+  auto tensor = tensor_value(fb_xnnpack::XNNDatatype::xnn_datatype_qdint8, sizes, 0, kNoXnn, 0);
+  auto parameters = fb_xnnpack::CreatePerTokenDynamicQuant(buffer_, 1);
+  auto value = fb_xnnpack::CreateXNNQuantizedTensorValue(
+      buffer_, tensor, fb_xnnpack::XNNQuantParams::PerTokenDynamicQuant, parameters.Union());
+  values_.push_back(fb_xnnpack::CreateXValue(buffer_, fb_xnnpack::XValueUnion::XNNQuantizedTensorValue, value.Union()));
   auto to = static_cast<XnnId>(values_.size() - 1);
   unary(Kind::XNNConvert, from, to);
   quantized_rows_[input.index] = to;
@@ -265,44 +265,45 @@ Result<XnnId> XnnpackBuilder::quantized_rows(ValueId input) {
 
 // ---- nodes ----
 
-void XnnpackBuilder::add_node(Kind kind, flatbuffers::Offset<void> node, flatbuffers::Offset<fb::OutputMinMax> range) {
-  nodes_.push_back(fb::CreateXNode(buffer_, kind, node, static_cast<uint32_t>(nodes_.size()), range));
+void XnnpackBuilder::add_node(Kind kind, flatbuffers::Offset<void> node,
+                              flatbuffers::Offset<fb_xnnpack::OutputMinMax> range) {
+  nodes_.push_back(fb_xnnpack::CreateXNode(buffer_, kind, node, static_cast<uint32_t>(nodes_.size()), range));
 }
 
 void XnnpackBuilder::unary(Kind kind, XnnId input, XnnId output, uint32_t flags) {
-  node(kind, fb::Create_XNNNode1x1(buffer_, input, output, flags));
+  node(kind, fb_xnnpack::Create_XNNNode1x1(buffer_, input, output, flags));
 }
 
 void XnnpackBuilder::clamp(XnnId input, XnnId output, Clamp range) {
-  auto limits = fb::CreateOutputMinMax(buffer_, range.min, range.max);
-  add_node(Kind::XNNClamp, fb::Create_XNNNode1x1(buffer_, input, output, 0).Union(), limits);
+  auto limits = fb_xnnpack::CreateOutputMinMax(buffer_, range.min, range.max);
+  add_node(Kind::XNNClamp, fb_xnnpack::Create_XNNNode1x1(buffer_, input, output, 0).Union(), limits);
 }
 
 void XnnpackBuilder::binary(Kind kind, XnnId a, XnnId b, XnnId output, uint32_t flags) {
-  node(kind, fb::Create_XNNNode2x1(buffer_, a, b, output, flags));
+  node(kind, fb_xnnpack::Create_XNNNode2x1(buffer_, a, b, output, flags));
 }
 
 void XnnpackBuilder::fully_connected(XnnId input, XnnId filter, XnnId bias, XnnId output, uint32_t flags) {
-  node(Kind::XNNFullyConnected, fb::CreateXNNFullyConnected(buffer_, input, filter, bias, output, flags));
+  node(Kind::XNNFullyConnected, fb_xnnpack::CreateXNNFullyConnected(buffer_, input, filter, bias, output, flags));
 }
 
 void XnnpackBuilder::transpose(XnnId input, XnnId output, std::span<const uint32_t> permutation) {
   std::vector<uint32_t> order = to_vector(permutation);
-  node(Kind::XNNStaticTranspose,
-       fb::CreateXNNStaticTransposeDirect(buffer_, static_cast<uint32_t>(order.size()), &order, input, output, 0));
+  node(Kind::XNNStaticTranspose, fb_xnnpack::CreateXNNStaticTransposeDirect(
+                                     buffer_, static_cast<uint32_t>(order.size()), &order, input, output, 0));
 }
 
 void XnnpackBuilder::reshape(XnnId input, XnnId output, std::span<const uint32_t> shape) {
   std::vector<uint32_t> sizes = to_vector(shape);
-  node(Kind::XNNStaticReshape,
-       fb::CreateXNNStaticReshapeDirect(buffer_, static_cast<uint32_t>(sizes.size()), &sizes, input, output, 0));
+  node(Kind::XNNStaticReshape, fb_xnnpack::CreateXNNStaticReshapeDirect(buffer_, static_cast<uint32_t>(sizes.size()),
+                                                                        &sizes, input, output, 0));
 }
 
 void XnnpackBuilder::slice(XnnId input, XnnId output, std::span<const uint32_t> offsets,
                            std::span<const uint32_t> sizes) {
   std::vector<uint32_t> first = to_vector(offsets), extent = to_vector(sizes);
-  node(Kind::XNNStaticSlice,
-       fb::CreateXNNStaticSliceDirect(buffer_, static_cast<uint32_t>(first.size()), &first, &extent, input, output, 0));
+  node(Kind::XNNStaticSlice, fb_xnnpack::CreateXNNStaticSliceDirect(buffer_, static_cast<uint32_t>(first.size()),
+                                                                    &first, &extent, input, output, 0));
 }
 
 void XnnpackBuilder::concatenate(std::span<const XnnId> inputs, XnnId output, uint32_t axis) {
@@ -311,7 +312,8 @@ void XnnpackBuilder::concatenate(std::span<const XnnId> inputs, XnnId output, ui
   ARGOSY_CHECK(inputs.size() >= 2 && inputs.size() <= 5, "a join of so many tensors");
   std::array<XnnId, 5> ids = {kNoXnn, kNoXnn, kNoXnn, kNoXnn, kNoXnn};
   std::ranges::copy(inputs, ids.begin());
-  node(kKinds[inputs.size() - 2], fb::Create_XNNCat(buffer_, axis, ids[0], ids[1], ids[2], ids[3], output, 0, ids[4]));
+  node(kKinds[inputs.size() - 2],
+       fb_xnnpack::Create_XNNCat(buffer_, axis, ids[0], ids[1], ids[2], ids[3], output, 0, ids[4]));
 }
 
 }  // namespace argosy::executorch

@@ -15,7 +15,7 @@ constexpr std::string_view kDelegate = "higher_order.delegate";
 
 /// By index of the program's weights: those that some component writes, in place or as an output. What one writes
 /// another may read.
-std::vector<bool> written_weights(const Program& program) {
+std::vector<bool> find_written(const Program& program) {
   std::vector<bool> is_written(program.weights.size(), false);
   for (const Component& component : program.components) {
     const Graph& graph = component.entry();
@@ -355,7 +355,7 @@ class Outliner {
 Pass delegate_to_xnnpack() {
   return {"delegate-to-xnnpack", [](Program& program, PassContext&) -> Result<bool> {
             bool has_changed = false;
-            const std::vector<bool> is_written = written_weights(program);
+            const std::vector<bool> is_written = find_written(program);
             for (Component& component : program.components) {
               Steps steps(program, component, is_written);
               if (steps.count() == 0) continue;

@@ -11,9 +11,7 @@
 namespace argosy::executorch {
 namespace {
 
-constexpr size_t kMaxRank = 6;
-
-bool is_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16; }
+constexpr size_t kMaxXnnpackRank = 6;
 
 /// What is left of an image after strides: a quotient of sizes that are all there. That it is 0 for the smallest of
 /// them is true on paper, but no convolution would have made it.
@@ -49,10 +47,10 @@ bool fits(const NodeView& view, ValueId value, std::optional<DType>& dtype, bool
   const TensorType* type = view.graph()[value].tensor();
   if (type == nullptr) return false;
   if (!is_typed) {
-    if (!is_float(type->dtype) || (dtype && *dtype != type->dtype)) return false;
+    if (!computes_in(type->dtype) || (dtype && *dtype != type->dtype)) return false;
     dtype = type->dtype;
   }
-  if (type->shape.size() > kMaxRank || (type->shape.empty() && !view.is_constant(value))) return false;
+  if (type->shape.size() > kMaxXnnpackRank || (type->shape.empty() && !view.is_constant(value))) return false;
   return has_bounds(view, *type);
 }
 

@@ -61,6 +61,9 @@ class NodeView {
   const std::vector<bool>* is_written_;
 };
 
+/// The dtypes of values that its kernels for floats take.
+inline bool computes_in(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16; }
+
 /// How much a node is worth delegating for.
 enum class Effort : uint8_t {
   kMoves,     // only moves data

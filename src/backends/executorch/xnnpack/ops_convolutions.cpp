@@ -20,7 +20,8 @@ struct Convolution {
 };
 
 /// A list for every dim, or one number for all; with a dim in front for one that is not there.
-std::optional<std::vector<int64_t>> widened(std::optional<std::vector<int64_t>> list, bool is_flat, int64_t missing) {
+std::optional<std::vector<int64_t>> with_two_dims(std::optional<std::vector<int64_t>> list, bool is_flat,
+                                                  int64_t missing) {
   size_t dims = is_flat ? 1 : 2;
   if (!list || list->empty() || list->size() > dims) return std::nullopt;
   if (list->size() < dims) list->resize(dims, list->front());
@@ -37,11 +38,11 @@ std::optional<Convolution> read(const NodeView& view) {
   conv.is_flat = rank == 3;
   conv.is_transposed =
       op.find("transpose") != op.npos || (view.has("transposed") && view.boolean("transposed") == true);
-  auto stride = widened(view.integers("stride"), conv.is_flat, 1);
-  auto padding = widened(view.integers("padding"), conv.is_flat, 0);
-  auto dilation = widened(view.integers("dilation"), conv.is_flat, 1);
+  auto stride = with_two_dims(view.integers("stride"), conv.is_flat, 1);
+  auto padding = with_two_dims(view.integers("padding"), conv.is_flat, 0);
+  auto dilation = with_two_dims(view.integers("dilation"), conv.is_flat, 1);
   std::optional<std::vector<int64_t>> added(std::vector<int64_t>{0, 0});
-  if (conv.is_transposed) added = widened(view.integers("output_padding"), conv.is_flat, 0);
+  if (conv.is_transposed) added = with_two_dims(view.integers("output_padding"), conv.is_flat, 0);
   std::optional<int64_t> groups = view.integer("groups");
   if (!stride || !padding || !dilation || !added || !groups || *groups < 1) return std::nullopt;
   conv.stride = *stride, conv.padding = *padding, conv.dilation = *dilation, conv.added = *added;
@@ -153,9 +154,9 @@ Status emit_convolution(const NodeView& view, XnnpackBuilder& builder) {
   return {};
 }
 
-constexpr Effort kHeavy = Effort::kHeavy;
+using enum Effort;
 
-constexpr XnnpackOp kOps[] = {
+constexpr XnnpackOp kConvolutionsOps[] = {
     {"aten.conv1d.default", kHeavy, supports_convolution, emit_convolution},
     {"aten.conv2d.default", kHeavy, supports_convolution, emit_convolution},
     {"aten.conv_transpose1d.default", kHeavy, supports_convolution, emit_convolution},
@@ -165,6 +166,6 @@ constexpr XnnpackOp kOps[] = {
 
 }  // namespace
 
-std::span<const XnnpackOp> xnnpack_convolutions() { return kOps; }
+std::span<const XnnpackOp> xnnpack_convolutions() { return kConvolutionsOps; }
 
 }  // namespace argosy::executorch

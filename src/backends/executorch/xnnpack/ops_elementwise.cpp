@@ -199,10 +199,8 @@ Status emit_elu(const NodeView& view, XnnpackBuilder& builder) {
 
 // ---- others ----
 
-bool is_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16; }
-
 bool supports_cast(const NodeView& view) {
-  return is_float(view.type(*view.tensor("self")).dtype) && is_float(view.type(view.output()).dtype);
+  return computes_in(view.type(*view.tensor("self")).dtype) && computes_in(view.type(view.output()).dtype);
 }
 
 bool supports_softmax(const NodeView& view) {
@@ -217,9 +215,9 @@ Status emit_softmax(const NodeView& view, XnnpackBuilder& builder) {
   return {};
 }
 
-constexpr Effort kComputes = Effort::kComputes, kHeavy = Effort::kHeavy;
+using enum Effort;
 
-constexpr XnnpackOp kOps[] = {
+constexpr XnnpackOp kElementwiseOps[] = {
     {"aten._softmax.default", kHeavy, supports_softmax, emit_softmax},
     {"aten.abs.default", kComputes, always, emit_unary<Kind::XNNAbs>},
     {"aten.add.Scalar", kComputes, supports_scalar, emit_scalar<Kind::XNNAdd>},
@@ -260,6 +258,6 @@ constexpr XnnpackOp kOps[] = {
 
 }  // namespace
 
-std::span<const XnnpackOp> xnnpack_elementwise() { return kOps; }
+std::span<const XnnpackOp> xnnpack_elementwise() { return kElementwiseOps; }
 
 }  // namespace argosy::executorch

@@ -167,9 +167,9 @@ Status emit_prelu(const NodeView& view, XnnpackBuilder& builder) {
   return {};
 }
 
-constexpr Effort kHeavy = Effort::kHeavy, kComputes = Effort::kComputes;
+using enum Effort;
 
-constexpr XnnpackOp kOps[] = {
+constexpr XnnpackOp kImagesOps[] = {
     {"aten.adaptive_avg_pool2d.default", kHeavy, supports_adaptive, emit_global_mean},
     {"aten.avg_pool2d.default", kHeavy, supports_average_pool, emit_pool<Kind::XNNAvgPooling2d>},
     {"aten.batch_norm.default", kHeavy, supports_batch_norm, emit_batch_norm},
@@ -183,6 +183,6 @@ constexpr XnnpackOp kOps[] = {
 
 }  // namespace
 
-std::span<const XnnpackOp> xnnpack_images() { return kOps; }
+std::span<const XnnpackOp> xnnpack_images() { return kImagesOps; }
 
 }  // namespace argosy::executorch

@@ -192,9 +192,9 @@ Status emit_rms_norm(const NodeView& view, XnnpackBuilder& builder) {
   return finish_norm(view, builder, input, dims, view.number("eps").value_or(kEpsilon));
 }
 
-constexpr Effort kHeavy = Effort::kHeavy;
+using enum Effort;
 
-constexpr XnnpackOp kOps[] = {
+constexpr XnnpackOp kNormsOps[] = {
     {"aten.layer_norm.default", kHeavy, supports_layer_norm, emit_layer_norm},
     {"aten.mean.dim", kHeavy, supports_mean, emit_mean},
     {"aten.native_layer_norm.default", kHeavy, supports_layer_norm, emit_layer_norm},
@@ -204,6 +204,6 @@ constexpr XnnpackOp kOps[] = {
 
 }  // namespace
 
-std::span<const XnnpackOp> xnnpack_norms() { return kOps; }
+std::span<const XnnpackOp> xnnpack_norms() { return kNormsOps; }
 
 }  // namespace argosy::executorch

@@ -80,9 +80,9 @@ Status emit_addmm(const NodeView& view, XnnpackBuilder& builder) {
   return {};
 }
 
-constexpr Effort kHeavy = Effort::kHeavy;
+using enum Effort;
 
-constexpr XnnpackOp kOps[] = {
+constexpr XnnpackOp kProductsOps[] = {
     {"aten.addmm.default", kHeavy, supports_addmm, emit_addmm},
     {"aten.bmm.default", kHeavy, supports_product, emit_product},
     {"aten.linear.default", kHeavy, supports_linear, emit_linear},
@@ -92,6 +92,6 @@ constexpr XnnpackOp kOps[] = {
 
 }  // namespace
 
-std::span<const XnnpackOp> xnnpack_products() { return kOps; }
+std::span<const XnnpackOp> xnnpack_products() { return kProductsOps; }
 
 }  // namespace argosy::executorch

@@ -5,8 +5,6 @@ namespace {
 
 using fb_xnnpack::XNNDatatype;
 
-bool is_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16; }
-
 bool has_dynamic_rows(const NodeView& view) {
   return std::get<std::string>(view["encoding"].variant()).starts_with("8da");
 }
@@ -16,7 +14,7 @@ bool supports_quantized(const NodeView& view) {
   std::optional<ValueId> bias = view.tensor("bias");
   DType dtype = view.type(input).dtype;
   // Layers of weights alone are there for f32 only.
-  return is_float(dtype) && view.type(view.output()).dtype == dtype &&
+  return computes_in(dtype) && view.type(view.output()).dtype == dtype &&
          (dtype == DType::kF32 || has_dynamic_rows(view)) && view.is_constant(*view.tensor("weight")) &&
          view.is_constant(*view.tensor("scales")) &&
          (!bias || (view.is_constant(*bias) && view.rank(*bias) == 1 &&
@@ -61,12 +59,12 @@ Status emit_quantized(const NodeView& view, XnnpackBuilder& builder) {
   return {};
 }
 
-constexpr XnnpackOp kOps[] = {
+constexpr XnnpackOp kQuantizedOps[] = {
     {"argosy.quantized_linear.default", Effort::kHeavy, supports_quantized, emit_quantized, true},
 };
 
 }  // namespace
 
-std::span<const XnnpackOp> xnnpack_quantized() { return kOps; }
+std::span<const XnnpackOp> xnnpack_quantized() { return kQuantizedOps; }
 
 }  // namespace argosy::executorch

@@ -221,9 +221,9 @@ Status emit_pad(const NodeView& view, XnnpackBuilder& builder) {
   return {};
 }
 
-constexpr Effort kMoves = Effort::kMoves;
+using enum Effort;
 
-constexpr XnnpackOp kOps[] = {
+constexpr XnnpackOp kShapesOps[] = {
     {"aten.cat.default", kMoves, supports_cat, emit_cat},
     {"aten.constant_pad_nd.default", kMoves, supports_pad, emit_pad},
     {"aten.permute.default", kMoves, supports_permute, emit_permute},
@@ -237,6 +237,6 @@ constexpr XnnpackOp kOps[] = {
 
 }  // namespace
 
-std::span<const XnnpackOp> xnnpack_shapes() { return kOps; }
+std::span<const XnnpackOp> xnnpack_shapes() { return kShapesOps; }
 
 }  // namespace argosy::executorch

@@ -6,15 +6,15 @@ namespace argosy::executorch {
 namespace {
 
 /// Where a slice of the last dim begins and ends; nullopt: another dim, steps, or computed.
-struct Part {
+struct LastPart {
   ValueId of;
   int64_t first = 0, end = 0;
 };
 
-std::optional<Part> last_part(AtenBuilder& f, ValueId tensor) {
+std::optional<LastPart> last_part(AtenBuilder& f, ValueId tensor) {
   const Node* slice = f.made_by(tensor, "aten.slice.Tensor");
   if (slice == nullptr) return std::nullopt;
-  Part part{f.operand(*slice, 0)};
+  LastPart part{f.operand(*slice, 0)};
   std::optional<int64_t> size = f.size(part.of, -1).as_integer();
   auto number = [&](size_t argument, int64_t none) -> std::optional<int64_t> {
     if (slice->arguments[argument].is<None>()) return none;
@@ -39,8 +39,8 @@ std::optional<ValueId> before_rotation(AtenBuilder& f, ValueId tensor) {
   if (parts.size() != 2 || dim == nullptr || wrap_dim(*dim, f.rank(tensor)) != f.rank(tensor) - 1) return std::nullopt;
   const Node* neg = f.made_by(parts[0], "aten.neg.default");
   if (neg == nullptr) return std::nullopt;
-  std::optional<Part> high = last_part(f, f.operand(*neg, 0));
-  std::optional<Part> low = last_part(f, parts[1]);
+  std::optional<LastPart> high = last_part(f, f.operand(*neg, 0));
+  std::optional<LastPart> low = last_part(f, parts[1]);
   if (!high || !low || high->of != low->of) return std::nullopt;
   int64_t size = *f.size(low->of, -1).as_integer();
   bool is_half = low->first == 0 && low->end == high->first && high->end == size && 2 * low->end == size;
@@ -149,7 +149,7 @@ bool group_heads(AtenBuilder& f) {
   return f.replace(f.reshape(result, f.result().shape, {heads->queries}));
 }
 
-constexpr RewriteRule kRules[] = {
+constexpr RewriteRule kXnnpackRules[] = {
     {.op = "aten.add.Tensor", .name = "drop-expand", .apply = write<drop_expand>},
     {.op = "aten.div.Tensor", .name = "drop-expand", .apply = write<drop_expand>},
     {.op = "aten.matmul.default", .name = "group-heads", .apply = write<group_heads>},
@@ -163,6 +163,6 @@ constexpr RewriteRule kRules[] = {
 
 }  // namespace
 
-std::span<const RewriteRule> xnnpack_rules() { return kRules; }
+std::span<const RewriteRule> xnnpack_rules() { return kXnnpackRules; }
 
 }  // namespace argosy::executorch

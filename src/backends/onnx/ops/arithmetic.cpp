@@ -3,8 +3,6 @@
 namespace argosy::onnx {
 namespace {
 
-bool is_float(DType dtype) { return kind_of(dtype) == DTypeKind::kFloat; }
-
 /// Both operands of a binary op in the type of its result.
 std::pair<Ref, Ref> operands(const NodeTranslator& e) {
   DType dtype = e.result().dtype;

@@ -13,7 +13,7 @@ Ref operand(const NodeTranslator& e, std::string_view name) {
 }
 
 /// Both in the type that Python would compute in.
-std::pair<Ref, Ref> operands(const NodeTranslator& e) {
+std::pair<Ref, Ref> promoted_operands(const NodeTranslator& e) {
   Ref a = operand(e, "a"), b = operand(e, "b");
   DType dtype = promote(e.builder().dtype(a), e.builder().dtype(b)).value_or(DType::kF64);
   return {e.cast(a, dtype), e.cast(b, dtype)};
@@ -21,12 +21,12 @@ std::pair<Ref, Ref> operands(const NodeTranslator& e) {
 
 // _operator.add(Any a, Any b) -> Any and others, where the trace kept no expression for the result
 void emit_operator(const NodeTranslator& e, const Translation& row) {
-  auto [a, b] = operands(e);
+  auto [a, b] = promoted_operands(e);
   e.yield(e.node(row.onnx_op, {a, b}));
 }
 
 void emit_floor_div(const NodeTranslator& e, const Translation&) {
-  auto [a, b] = operands(e);
+  auto [a, b] = promoted_operands(e);
   Ref rest = e.node("Mod", {a, b});
   e.yield(e.div(e.sub(a, rest), b));
 }
