@@ -1,7 +1,7 @@
 """Registries of patches and fixes: what is changed, for how long, and why.
 
-A *patch* replaces an attribute (a method of a model class, an op of torch) while a model is traced, and is undone after.
-A *fix* changes a traced graph in place. Both are kept by backend. Importing this module imports nothing else.
+A *patch* replaces an attribute (a method of a model class, an op of torch) while a model is traced, and is undone after; a
+*model patch* changes what one model has of its own, found by what its modules are like. A *fix* changes a traced graph in place. Both are kept by backend. Importing this module imports nothing else.
 """
 
 from __future__ import annotations
@@ -38,7 +38,21 @@ class Patch:
     """For which versions it is meant: ``"transformers>=5.13,<5.30; torch>=2.12"``. Empty: for all."""
 
 
+ModelChange = Callable[[Any], contextlib.AbstractContextManager[None]]
+"""Takes the model, gives a with block within which it is changed."""
+
+
+@dataclass(frozen=True)
+class ModelPatch:
+    """A change to one model's modules."""
+
+    backend: str
+    change: ModelChange
+    reason: str
+
+
 _PATCHES: dict[str, list[Patch]] = {}
+_MODEL_PATCHES: dict[str, list[ModelPatch]] = {}
 _FX_NODE_FIXES: dict[str, list[Callable[[Any, Any], bool]]] = {}
 _FX_PROGRAM_FIXES: dict[str, list[Callable[[Any], None]]] = {}
 
@@ -71,14 +85,33 @@ def register_patch(
     return decorate
 
 
+def register_model_patch(*backends: str, reason: str) -> Callable[[ModelChange], ModelChange]:
+    """Registers the decorated ``change(model)``, a with block, to be entered by `apply_patches` for that model.
+
+    For what has no path: classes that many models have under names of their own, and modules that are changed by what they hold.
+    """
+
+    def decorate(change: ModelChange) -> ModelChange:
+        for backend in backends:
+            _MODEL_PATCHES.setdefault(backend, []).append(ModelPatch(backend, change, reason))
+        return change
+
+    return decorate
+
+
 def registered_patches(backend: str) -> tuple[Patch, ...]:
     """The patches of a backend in the order in which they are applied."""
     return tuple(_PATCHES.get(backend, ()))
 
 
+def registered_model_patches(backend: str) -> tuple[ModelPatch, ...]:
+    """The model patches of a backend; they are applied in this order, after the other patches."""
+    return tuple(_MODEL_PATCHES.get(backend, ()))
+
+
 @contextlib.contextmanager
-def apply_patches(backend: str) -> Iterator[tuple[Patch, ...]]:
-    """Installs the patches of `backend` for a with block, and gives those that apply here.
+def apply_patches(backend: str, model: Any = None) -> Iterator[tuple[Patch, ...]]:
+    """Installs the patches of `backend` for a with block, those of models on `model`, and gives the ones that apply here.
 
     Originals are put back when the block is left, also by an exception, in reverse order.
     """
@@ -93,6 +126,9 @@ def apply_patches(backend: str) -> Iterator[tuple[Patch, ...]]:
                 stack.enter_context(patched(owner, patch.path.rpartition(".")[2], patch.factory))
             if owners:
                 applied.append(patch)
+        if model is not None:
+            for each in registered_model_patches(backend):
+                stack.enter_context(each.change(model))
         yield tuple(applied)
 
 

@@ -16,7 +16,7 @@ from argosy import patching  # noqa: E402
 from argosy.capture import patches  # noqa: E402, F401 - registers them
 from argosy.capture.components import Shape  # noqa: E402
 
-#: name of a patch's factory: a model that needs it
+#: name of a patch's factory, or of a model patch: a model that needs it
 NEEDED_BY = {
     "_remember_state": "mamba",
     "_mask_new_tokens": "mamba",
@@ -35,6 +35,9 @@ NEEDED_BY = {
     "_shifted_by_index": None,
     "_symbol_or_integer": None,
     "_padding_by_arithmetic": None,
+    "integer_padding": "encodec",
+    "rotary_by_length": None,
+    "unchecked_placeholders": None,
 }
 #: patches that no single capture shows the need of
 BECAUSE = {
@@ -45,16 +48,20 @@ BECAUSE = {
     "_shifted_by_index": "without it torch takes minutes over sizes: test_pictures.test_funnel_shifts_as_its_code_does",
     "_symbol_or_integer": "without it pictures have one size: test_pictures.test_sizes_stay_symbols_in_the_code_of_models",
     "_padding_by_arithmetic": "the same: test_pictures.test_padding_of_mobilenets_depends_on_no_branch",
+    "rotary_by_length": "test_rotary.test_the_patch_is_needed",
+    "unchecked_placeholders": "changes nothing from transformers 5 on, and is for versions before",
 }
 SHAPES = [Shape(2, 5, 7, 2), Shape(2, 70, 3, 3)]
 
 
-def registered() -> dict[str, list[patching.Patch]]:
-    found: dict[str, list[patching.Patch]] = {}
+def registered() -> dict[str, list]:
+    found: dict[str, list] = {}
     for patch in patching.registered_patches("capture"):
         if not patching.versions_match(patch.versions):
             continue  # another version needs it: it is tested there
         found.setdefault(patch.factory.__name__, []).append(patch)
+    for patch in patching.registered_model_patches("capture"):
+        found.setdefault(patch.change.__name__, []).append(patch)
     return found
 
 
@@ -68,6 +75,8 @@ def test_every_patch_is_listed_and_has_a_reason():
 def test_patch_is_needed(name, tmp_path, monkeypatch):
     others = [patch for patch in patching.registered_patches("capture") if patch.factory.__name__ != name]
     monkeypatch.setitem(patching._PATCHES, "capture", others)
+    models = [patch for patch in patching.registered_model_patches("capture") if patch.change.__name__ != name]
+    monkeypatch.setitem(patching._MODEL_PATCHES, "capture", models)
     try:
         session, graphs = capture(twin_config(NEEDED_BY[name]), tmp_path)
     except Exception:  # noqa: BLE001 - it cannot even be traced

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 
 import pytest
@@ -11,12 +12,14 @@ from argosy import DynamoExporter, ExportError
 from argosy.patching import (
     _FX_NODE_FIXES,
     _FX_PROGRAM_FIXES,
+    _MODEL_PATCHES,
     _PATCHES,
     apply_fx_node_fixes,
     apply_fx_program_fixes,
     apply_patches,
     register_fx_node_fix,
     register_fx_program_fix,
+    register_model_patch,
     register_patch,
     registered_patches,
     versions_match,
@@ -85,6 +88,26 @@ def test_failing_factory_undoes_the_others(backend):
     with pytest.raises(ZeroDivisionError), apply_patches(backend):
         pass
     assert Target().method() == "method"
+
+
+def test_a_model_is_changed_and_put_back(backend):
+    @register_model_patch(backend, reason="test")
+    @contextlib.contextmanager
+    def renamed(model):
+        model.name = "changed"
+        try:
+            yield
+        finally:
+            del model.name
+
+    model = torch.nn.Identity()
+    with apply_patches(backend):
+        assert not hasattr(model, "name")
+    with pytest.raises(KeyError), apply_patches(backend, model):
+        assert model.name == "changed"
+        raise KeyError
+    assert not hasattr(model, "name")
+    _MODEL_PATCHES.pop(backend)
 
 
 def test_unknown_paths_are_skipped(backend, caplog):

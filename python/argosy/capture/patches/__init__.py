@@ -9,30 +9,31 @@ import torch
 
 from ...patching import apply_patches
 from ..weightless import ShapesOnly
-from . import funnel, linear_attention, masks, recurrent, sizes  # noqa: F401 - register their patches
-from .convolutions import integer_padding
-from .placeholders import unchecked_placeholders
-from .rotary import rotary_by_length
+from . import (  # noqa: F401 - register their patches
+    convolutions,
+    funnel,
+    linear_attention,
+    masks,
+    placeholders,
+    recurrent,
+    rotary,
+    sizes,
+)
 
 
 @contextlib.contextmanager
 def tracing_patches(model: torch.nn.Module, experts: str | None = "grouped_mm") -> Iterator[None]:
     """Everything that a trace of ``model`` needs changed; restored afterwards, also when the trace fails. ``experts``: how these are
     computed, None as the model says."""
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(apply_patches("capture"))
-        stack.enter_context(rotary_by_length(model))
-        stack.enter_context(integer_padding(model))
-        stack.enter_context(unchecked_placeholders(model))
-        if experts is not None:
-            stack.enter_context(experts_implementation(model, experts))
+    chosen = contextlib.nullcontext() if experts is None else experts_implementation(model, experts)
+    with apply_patches("capture", model), chosen:
         yield
 
 
 @contextlib.contextmanager
 def shape_patches(model: torch.nn.Module) -> Iterator[None]:
     """What a run on the meta device needs changed, of which only shapes are wanted."""
-    with ShapesOnly(), unchecked_placeholders(model), experts_implementation(model, "batched_mm"):
+    with ShapesOnly(), apply_patches("shapes", model), experts_implementation(model, "batched_mm"):
         yield
 
 

@@ -7,16 +7,19 @@ from collections.abc import Iterator
 
 import torch
 
+from ...patching import register_model_patch
+
 METHOD = "_get_extra_padding_for_conv1d"
 
 
+@register_model_patch(
+    "capture",
+    reason="Encodec, Mimi and their relatives hold stride and kernel size in tensors, so the padding is a tensor too, of which "
+    "a trace knows nothing, though it follows from sizes alone",
+)
 @contextlib.contextmanager
 def integer_padding(model: torch.nn.Module) -> Iterator[None]:
-    """Convolutions that pad to whole frames compute with Python numbers.
-
-    Encodec, Mimi and their relatives hold stride and kernel size in tensors, so the padding is a tensor too, of which a trace
-    knows nothing, though it follows from sizes alone. Found by the method that they share.
-    """
+    """Convolutions that pad to whole frames compute with Python numbers. Found by the method that they share."""
     changed: list[tuple[torch.nn.Module, dict[str, torch.Tensor]]] = []
     for module in model.modules():
         if not hasattr(module, METHOD):

@@ -9,13 +9,20 @@ from typing import Any
 
 import torch
 
+from ...patching import register_model_patch
+
 METHOD = "get_placeholder_mask"
 
 
+@register_model_patch(
+    "capture",
+    "shapes",
+    reason="before transformers 5 the check that placeholders and features are equally many was plain Python on values; the mask "
+    "itself does not depend on the features",
+)
 @contextlib.contextmanager
 def unchecked_placeholders(model: torch.nn.Module) -> Iterator[None]:
-    """Reason: before transformers 5 the check that placeholders and features are equally many was plain Python on values; the
-    mask itself does not depend on the features."""
+    """The mask of placeholders without that check."""
     import transformers
 
     owners = [module for module in model.modules() if hasattr(type(module), METHOD)]

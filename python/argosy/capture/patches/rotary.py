@@ -13,19 +13,18 @@ from typing import Any
 
 import torch
 
-from ...patching import patched
+from ...patching import patched, register_model_patch
 from ..companion import portable_path
 
 #: The frequencies beyond the original length, while a trace lasts.
 _BEYOND = "inv_freq_beyond"
 
 
+@register_model_patch("capture", reason="a branch on positions, and attributes that change from call to call, are nothing that a graph has")
 @contextlib.contextmanager
 def rotary_by_length(model: torch.nn.Module) -> Iterator[None]:
-    """Within it, rotary modules of ``model`` that depend on the length choose their frequencies without a branch.
-
-    By model and not by path: nearly every model has a rotary class of its own, all with the same decorator.
-    """
+    """Within it, rotary modules of ``model`` that depend on the length choose their frequencies without a branch. Nearly every
+    model has a rotary class of its own, all with the same decorator."""
     modules = list(_length_dependent_modules(model))
     with contextlib.ExitStack() as stack:
         for kind in {type(module): None for module, _ in modules}:
