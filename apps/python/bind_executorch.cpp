@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "bindings.h"
-#include "driver/export_live_executorch.h"
+#include "driver/executorch/export_live_executorch.h"
 #include "live_weights.h"
 
 namespace nb = nanobind;

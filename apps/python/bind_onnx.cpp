@@ -5,7 +5,7 @@
 
 #include "backends/onnx/translations.h"
 #include "bindings.h"
-#include "driver/export_live.h"
+#include "driver/onnx/export_live_onnx.h"
 #include "live_weights.h"
 #include "passes/legalise.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "driver/export_live.h"
+#include "driver/live_tensors.h"
 
 namespace argosy {
 

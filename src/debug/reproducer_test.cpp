@@ -1,11 +1,11 @@
 #include "debug/reproducer.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 
 #include "argosy/version.h"
+#include "io/test_folder.h"
 #include "ir/text.h"
 
 namespace argosy {
@@ -20,12 +20,6 @@ constexpr std::string_view kBroken =
 
 class ReproducerTest : public testing::Test {
  protected:
-  void SetUp() override {
-    root_ = std::filesystem::temp_directory_path() / ("argosy_repro_" + std::to_string(getpid()));
-    std::filesystem::create_directories(root_);
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-
   Status write(std::string_view text, std::vector<std::string> passes) {
     auto program = parse(text);
     EXPECT_TRUE(program) << to_text(program.error());
@@ -38,7 +32,7 @@ class ReproducerTest : public testing::Test {
     return result ? "" : result.error().message;
   }
 
-  std::filesystem::path root_;
+  TestFolder root_;
 };
 
 TEST_F(ReproducerTest, reads_back_what_was_written) {

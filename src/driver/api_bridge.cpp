@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "driver/export_onnx.h"
+#include "driver/onnx/export_onnx.h"
 #include "io/checkpoint.h"
 
 namespace argosy::api {

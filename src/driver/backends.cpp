@@ -3,9 +3,9 @@
 #include "backends/executorch/quantize.h"
 #include "base/text.h"
 #include "driver/configured_dtype.h"
-#include "driver/export_executorch.h"
-#include "driver/export_onnx.h"
-#include "driver/export_pt2.h"
+#include "driver/executorch/export_executorch.h"
+#include "driver/onnx/export_onnx.h"
+#include "driver/pt2/export_pt2.h"
 
 namespace argosy {
 namespace {

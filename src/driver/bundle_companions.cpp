@@ -8,7 +8,7 @@
 #include "engines/companions.h"
 #include "io/file.h"
 #include "io/inside_folder.h"
-#include "io/output.h"
+#include "io/write_file.h"
 
 namespace argosy {
 namespace {
@@ -16,6 +16,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxCompanion = uint64_t{256} << 20;
+
+/// A text file that must not be there yet, in a folder that is made if it is not.
+Status write_bundle_text(const fs::path& path, const std::string& text) {
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  if (error) return fail(system_error("create", path.parent_path(), error.value()));
+  return write_file(path, text, Overwrite::kRefuse);
+}
 
 }  // namespace
 
@@ -52,15 +60,6 @@ Status write_companions(const fs::path& folder, const engines::SourceModel& mode
   ARGOSY_TRY(std::string card, engines::model_card(model, engine, plan, facts));
   ARGOSY_TRY_STATUS(write_bundle_text(folder / engines::kCardFile, card));
   return write_bundle_text(folder / kBundleManifest, manifest);
-}
-
-Status write_bundle_text(const fs::path& path, const std::string& text) {
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  if (error) return fail(system_error("create", path.parent_path(), error.value()));
-  ARGOSY_TRY(OutputFile file, OutputFile::create(path, Overwrite::kRefuse));
-  ARGOSY_TRY_STATUS(file.write(text));
-  return file.commit();
 }
 
 }  // namespace argosy

@@ -26,7 +26,4 @@ Status write_companions(const std::filesystem::path& folder, const engines::Sour
                         const BundleCompanions& companions, const ExportCheck& check,
                         const std::vector<std::string>& notes, const std::string& manifest);
 
-/// A text file that must not be there yet, in a folder that is made if it is not.
-Status write_bundle_text(const std::filesystem::path& path, const std::string& text);
-
 }  // namespace argosy

@@ -8,8 +8,8 @@
 #include "backends/executorch/quantize.h"
 #include "base/text.h"
 #include "driver/dim_limits.h"
-#include "driver/lower_executorch.h"
-#include "driver/lower_onnx.h"
+#include "driver/executorch/lower_executorch.h"
+#include "driver/onnx/lower_onnx.h"
 #include "engines/engine.h"
 #include "engines/refused.h"
 

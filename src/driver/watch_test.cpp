@@ -1,16 +1,16 @@
 #include "debug/watch.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "backends/pt2/lowering.h"
 #include "debug/named_passes.h"
 #include "debug/reproducer.h"
+#include "driver/executorch/lower_executorch.h"
 #include "driver/export_hooks.h"
-#include "driver/lower_executorch.h"
-#include "driver/lower_onnx.h"
+#include "driver/onnx/lower_onnx.h"
+#include "io/test_folder.h"
 #include "ir/text.h"
 
 namespace argosy {
@@ -40,12 +40,6 @@ constexpr std::string_view kFine =
 
 class WatchTest : public testing::Test {
  protected:
-  void SetUp() override {
-    root_ = std::filesystem::temp_directory_path() / ("argosy_watch_" + std::to_string(getpid()));
-    std::filesystem::create_directories(root_);
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-
   static Program program(std::string_view text) {
     auto parsed = parse(text);
     EXPECT_TRUE(parsed) << to_text(parsed.error());
@@ -71,7 +65,7 @@ class WatchTest : public testing::Test {
     return &hooks_;
   }
 
-  std::filesystem::path root_;
+  TestFolder root_;
   Diagnostics diagnostics_;
   std::optional<Watch> watch_;
   ExportHooks hooks_;

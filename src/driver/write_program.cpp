@@ -2,8 +2,8 @@
 
 #include "backends/pt2/writer.h"
 #include "base/text.h"
-#include "driver/lower_executorch.h"
-#include "driver/lower_onnx.h"
+#include "driver/executorch/lower_executorch.h"
+#include "driver/onnx/lower_onnx.h"
 #include "io/write_file.h"
 #include "ir/text.h"
 

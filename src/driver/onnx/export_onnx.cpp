@@ -1,4 +1,4 @@
-#include "driver/export_onnx.h"
+#include "driver/onnx/export_onnx.h"
 
 #include <algorithm>
 #include <iterator>
@@ -11,7 +11,7 @@
 #include "border/border.h"
 #include "driver/bundle_companions.h"
 #include "driver/export_hooks.h"
-#include "driver/lower_onnx.h"
+#include "driver/onnx/lower_onnx.h"
 #include "driver/validate_export.h"
 #include "engines/card.h"
 #include "engines/engine.h"

@@ -8,24 +8,9 @@
 #include "backends/onnx/document.h"
 #include "backends/onnx/lowering.h"
 #include "base/result.h"
-#include "ir/program.h"
-#include "tensor/dtype.h"
+#include "driver/live_tensors.h"
 
 namespace argosy {
-
-/// A weight of a model that lives in this process. Its bytes are read in place: they must outlive every use of what is
-/// made from them.
-struct LiveTensor {
-  std::string name;  // in the graph's signature
-  DType dtype = DType::kF32;
-  std::vector<int64_t> shape;
-  std::span<const std::byte> bytes;  // row-major
-  std::string identity;              // equal for tensors of equal bytes, which are written once
-};
-
-/// Gives weights of a program the bytes of those tensors that are called as they are. Floating-point ones are converted
-/// to the dtype that the graph has them in.
-Status attach_live(Program& program, std::span<const LiveTensor> tensors);
 
 /// A live model's graph as an ONNX model.
 struct LiveOnnxModel {

@@ -1,4 +1,4 @@
-#include "driver/weights_as_inputs.h"
+#include "driver/onnx/weights_as_inputs.h"
 
 namespace argosy::onnx {
 

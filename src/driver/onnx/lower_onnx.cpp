@@ -1,9 +1,9 @@
-#include "driver/lower_onnx.h"
+#include "driver/onnx/lower_onnx.h"
 
 #include "backends/onnx/lowering.h"
 #include "base/text.h"
 #include "driver/export_hooks.h"
-#include "driver/weights_as_inputs.h"
+#include "driver/onnx/weights_as_inputs.h"
 
 namespace argosy {
 namespace {

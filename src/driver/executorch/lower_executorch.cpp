@@ -1,4 +1,4 @@
-#include "driver/lower_executorch.h"
+#include "driver/executorch/lower_executorch.h"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
-#include "driver/export_live_executorch.h"
+#include "driver/executorch/export_live_executorch.h"
 
 #include "backends/executorch/writer.h"
-#include "driver/lower_executorch.h"
+#include "driver/executorch/lower_executorch.h"
 #include "frontends/read_program.h"
 #include "io/output.h"
 

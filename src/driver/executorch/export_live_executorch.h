@@ -7,7 +7,7 @@
 
 #include "backends/executorch/document.h"
 #include "driver/backend_options.h"
-#include "driver/export_live.h"
+#include "driver/live_tensors.h"
 
 namespace argosy {
 

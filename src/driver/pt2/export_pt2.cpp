@@ -1,4 +1,4 @@
-#include "driver/export_pt2.h"
+#include "driver/pt2/export_pt2.h"
 
 #include "backends/pt2/document.h"
 #include "backends/pt2/lowering.h"

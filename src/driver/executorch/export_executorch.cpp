@@ -1,4 +1,4 @@
-#include "driver/export_executorch.h"
+#include "driver/executorch/export_executorch.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include "backends/executorch/writer.h"
 #include "base/text.h"
 #include "driver/bundle_companions.h"
-#include "driver/lower_executorch.h"
+#include "driver/executorch/lower_executorch.h"
 #include "engines/card.h"
 #include "engines/engine.h"
 #include "engines/executorch/usage.h"
