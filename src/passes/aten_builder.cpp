@@ -189,7 +189,7 @@ ValueId AtenBuilder::size_node(ValueId tensor, size_t dim) {
   }
   ValueId number = value(aten::kSymSizeInt, {{"self", tensor}, {"dim", static_cast<int64_t>(dim)}},
                          SymType{SymType::Kind::kInt, size});
-  // What a rule adds comes in order; elsewhere the place may change.
+  // A rule adds nodes in order; elsewhere the place where nodes are added may change.
   if (size.is_valid() && schema_ != nullptr) know_size(size, number);
   return number;
 }
@@ -232,7 +232,7 @@ IntItem AtenBuilder::computed(SymExpr size, const std::vector<ValueId>& from) {
     }
   }
   if (!size.is_valid()) refuse("a size that is not known");
-  // A little more or less than one of them.
+  // The size of a dim plus or minus a number.
   for (ValueId tensor : from) {
     for (size_t i = 0; i < rank(tensor); ++i) {
       SymExpr own = shape(tensor)[i];

@@ -12,7 +12,7 @@
 
 namespace argosy {
 
-/// The op of that schema's name; where the program already knows it, the program's schema counts.
+/// The op that a schema text names; if the program has that op already, the program's own schema is used.
 Result<OpId> find_or_add(SchemaTable& schemas, std::string_view schema);
 /// A dim counted from the front; nullopt: out of range.
 std::optional<size_t> wrap_dim(int64_t dim, size_t rank);
@@ -28,7 +28,7 @@ struct Refused : std::exception {
   Error error;
 };
 
-/// What a function gives, which returns a Result or a Status: or else why it was refused.
+/// Calls a function that returns a Result or a Status; a Refused that it throws becomes the error.
 template <typename Function>
 auto or_refused(Function&& function) -> decltype(function()) {
   try {
@@ -45,7 +45,7 @@ using Sizes = std::vector<SymExpr>;
 /// a rule it also knows the node that the rule looks at: its arguments by name, and how it is replaced.
 class AtenBuilder {
  public:
-  /// Without a node in the context there is nothing to look at or to replace.
+  /// If the context has no node, nodes can only be added: there is none to look at or to replace.
   explicit AtenBuilder(RuleContext& context, const RewriteRule* rule = nullptr);
 
   // ---- the node of a rule; copies, which stay valid while nodes are added
@@ -62,9 +62,9 @@ class AtenBuilder {
   const Argument& argument(std::string_view name) const;
   ValueId operator[](std::string_view name) const { return std::get<ValueId>(argument(name).variant()); }
   const ValueList& tensors(std::string_view name) const { return std::get<ValueList>(argument(name).variant()); }
-  /// Whether the schema has such an argument.
+  /// Whether the op's schema has an argument of that name.
   bool knows(std::string_view name) const { return schema_->find_argument(name).has_value(); }
-  /// Whether it is there and not None.
+  /// Whether the schema has it and it is not None.
   bool has(std::string_view name) const { return knows(name) && !argument(name).is<None>(); }
   bool flag(std::string_view name) const;
   /// nullopt: none, or computed.
@@ -73,7 +73,7 @@ class AtenBuilder {
   std::optional<double> number(std::string_view name) const;
   /// A dim counted from the front; nullopt: none, computed or out of range.
   std::optional<size_t> dim(std::string_view name, size_t rank) const;
-  /// A dim, or a list of them, counted from the front; none or an empty list are all.
+  /// A dim, or a list of them, counted from the front; None or an empty list means all dims.
   std::vector<int64_t> dims(std::string_view name, size_t rank) const;
   /// A list of numbers with one entry for each of `count` dims; a single one counts for all. nullopt: computed.
   std::optional<std::vector<int64_t>> per_dim(std::string_view name, size_t count) const;
@@ -91,7 +91,7 @@ class AtenBuilder {
   const TensorType& type(ValueId tensor) const;
   /// The node whose result a tensor is, if its op has that name; else nullptr. Valid until a node is added.
   const Node* made_by(ValueId tensor, std::string_view op) const;
-  /// The same of an operand of a node, where there is one: matches chains of nodes from behind.
+  /// The same for an operand of `reader`, which may be null: matches chains of nodes from the last one backwards.
   const Node* made_by(const Node* reader, size_t index, std::string_view op) const;
   /// An operand that is one tensor.
   static ValueId operand(const Node& node, size_t index) { return std::get<ValueId>(node.arguments[index].variant()); }
@@ -111,22 +111,22 @@ class AtenBuilder {
   IntList items(ValueId tensor);
   /// The size of a dim, as a node.
   ValueId size_node(ValueId tensor, size_t dim);
-  /// From now on, whatever has that size uses this number, which is computed before everything that is added.
+  /// From now on `number` is used wherever that size is needed; it is computed before all nodes that are added.
   void know_size(SymExpr size, ValueId number) { known_sizes_.emplace_back(size, number); }
   static Argument as_argument(const IntItem& item);
 
   // ---- any op
-  /// By the names of its arguments; those not named have the schema's defaults. `schema` is the op's text as torch has
-  /// it; where the program already knows the op, the program's schema counts. An argument that the schema lacks, or a
-  /// missing one without a default, is an error.
+  /// Adds a node, arguments given by name; those not given have the schema's defaults. `schema` is the op's text as
+  /// torch has it; if the program has the op already, the program's own schema is used. An argument that the schema
+  /// lacks, or a missing one without a default, is an error.
   using Named = std::pair<std::string_view, Argument>;
   ValueId value(std::string_view schema, std::vector<Named> arguments, ValueType type);
   ValueId node(std::string_view schema, std::vector<Named> arguments, DType dtype, Sizes shape);
   std::vector<ValueId> nodes(std::string_view schema, std::vector<Named> arguments,
                              const std::vector<TensorType>& types);
-  /// By all its arguments, in order.
+  /// Adds a node with all its arguments, in order.
   ValueId positional(std::string_view schema, std::vector<Argument> arguments, ValueType type);
-  /// The rule's own node once more, with some arguments changed.
+  /// A copy of the rule's own node, with some arguments changed.
   ValueId repeated(std::vector<Named> changed);
   /// schema(self) with the shape of its operand.
   ValueId unary(std::string_view schema, ValueId x) { return node(schema, {{"self", x}}, dtype(x), shape(x)); }
@@ -169,7 +169,7 @@ class AtenBuilder {
   /// Every `step`th of `size` elements from `start` on.
   ValueId slice(ValueId x, int64_t dim, int64_t start, SymExpr size, int64_t step = 1,
                 const std::vector<ValueId>& from = {});
-  /// From `start` to `end`, as arguments of the op; `size` is what that comes to.
+  /// From `start` to `end`, as arguments of the op; `size` is the resulting size.
   ValueId slice_between(ValueId x, int64_t dim, Argument start, Argument end, SymExpr size);
   std::vector<ValueId> split(ValueId x, const std::vector<int64_t>& sizes, int64_t dim);
   ValueId select(ValueId x, int64_t dim, int64_t index);
@@ -184,11 +184,11 @@ class AtenBuilder {
   ValueId matmul(ValueId a, ValueId b);
   ValueId softmax(ValueId x, int64_t dim);
 
-  /// Puts it in the node's place, in the dtype that the node had. New values get the names and shapes of those that
-  /// they stand for. True, for rules to return.
+  /// Replaces the rule's node by a value, cast to the dtype of the node's result. New values take over the names and
+  /// shapes of those that they replace. Returns true, for rules to return.
   bool replace(ValueId with);
   bool replace(const std::vector<ValueId>& with);
-  /// Puts one other node in the node's place, whose results have the same types.
+  /// Replaces the rule's node by one other node, whose results have the same types.
   bool become(std::string_view schema, std::vector<Named> arguments);
   /// Removes a node without results.
   bool erase();

@@ -13,7 +13,7 @@ namespace argosy {
 
 ValueId AtenBuilder::binary(std::string_view schema, ValueId a, ValueId b, std::optional<DType> dtype) {
   if (!dtype) {
-    // A tensor without dims gives way to one that has some, if they are of one category.
+    // The dtype of a tensor without dims does not count beside one with dims, if that is of the same or a higher kind.
     DType left = type(a).dtype, right = type(b).dtype;
     DTypeKind of_left = kind_of(left), of_right = kind_of(right);
     if (rank(a) == 0 && rank(b) > 0 && of_right >= of_left) {
@@ -131,12 +131,12 @@ ValueId AtenBuilder::arange(SymExpr size, DType dtype, const std::vector<ValueId
 ValueId AtenBuilder::reshape(ValueId x, Sizes target, std::vector<ValueId> from) {
   if (shape(x) == target) return x;
   from.push_back(x);
-  // One size may be left open; the one that no tensor has as it is spares the arithmetic.
+  // One size may be -1: best one that no tensor has as it is, which saves the arithmetic.
   auto has = [&](SymExpr size) {
     return size.as_integer().has_value() ||
            std::ranges::any_of(from, [&](ValueId tensor) { return std::ranges::count(shape(tensor), size) > 0; });
   };
-  // Among sizes that may be 0 none can be left open.
+  // No size can be -1 beside sizes that may be 0.
   auto may_be_empty = [&](SymExpr size) { return !size.is_valid() || symbols().range(size).min < 1; };
   auto open = std::ranges::find_if_not(target, has);
   for (auto size = target.begin(); open != target.end() && size != target.end(); ++size) {

@@ -7,7 +7,7 @@
 
 namespace argosy {
 
-/// The largest or the smallest number of a dtype: what a minimum or a maximum does not change by.
+/// The largest or the smallest number of a dtype: the neutral element of a minimum or a maximum.
 inline Argument extreme_of(DType dtype, bool is_largest) {
   if (kind_of(dtype) == DTypeKind::kFloat) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -4,8 +4,8 @@
 
 namespace argosy {
 
-/// A symbol whose range has one number is that number everywhere: a dim that users fixed has its size in the types of
-/// inputs and results, and nothing computes it. Sample inputs of another size go.
+/// Replaces every symbol whose range has one number by that number: a dim that users fixed has its size in the types of
+/// inputs and results, and nothing computes it. Sample inputs of another size are dropped.
 Pass fix_dims();
 
 }  // namespace argosy

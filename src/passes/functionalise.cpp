@@ -116,10 +116,10 @@ class Functionaliser {
     ValueId parent;  // old value that this is a view of; invalid: none, or this
     NodeId view;     // old node that makes it from `parent`
     uint32_t version = 0;
-    bool is_certain = true;  // false: nobody knows whether it shares memory with its parent
+    bool is_certain = true;  // false: not known whether it shares memory with its parent
   };
 
-  // ---- who is who ----
+  // ---- which memory a value has ----
 
   void find_written() {
     for (NodeId node : old_.nodes()) {
@@ -148,7 +148,7 @@ class Functionaliser {
       root = old_value;
       return;
     }
-    // Tied weights are one tensor; of others in one piece of memory nobody knows how they overlap.
+    // Tied weights are one tensor; how other weights in one piece of memory overlap is not known.
     if (is_tied(old_value, root)) member.parent = root;
     member.is_certain = member.parent.is_valid();
   }
@@ -269,7 +269,7 @@ class Functionaliser {
     return {};
   }
 
-  /// A node like an old one. What was written anew has other strides, on which a view may not work.
+  /// A copy of an old node. A tensor made by a write may have other strides, on which a view may fail: reshape instead.
   Result<NodeId> create(NodeId like, std::vector<Argument> arguments, bool has_new_strides) {
     const Node& node = old_[like];
     OpId op = node.op;
@@ -281,7 +281,7 @@ class Functionaliser {
     }
     std::vector<NewValue> outputs;
     for (ValueId output : node.outputs) {
-      // The names of old values count; what was added meanwhile makes room.
+      // Old values keep their names; an added value that has one of them is renamed.
       std::optional<ValueId> taken = graph_.find(old_[output].name);
       if (taken && !members_[output.index].now.is_valid()) rewriter_.rename(*taken, old_[output].name + "_new");
       outputs.push_back(new_value(output));
@@ -403,7 +403,7 @@ class Mutations {
 
  private:
   Status add(OutputKind kind, const std::string& target, ValueId value) {
-    // A program that says already what becomes of it copies that over after all writes.
+    // If the program already has an output for this mutation, that is copied over after all writes.
     for (const OutputSpec& known : component_.outputs) {
       if (known.kind == kind && known.target == target) return {};
     }

@@ -8,7 +8,7 @@
 
 namespace argosy {
 
-/// What an op that writes its first argument does, without writing.
+/// How to compute what an op writes to its first argument, without writing.
 struct InPlaceOp {
   enum class Kind : uint8_t {
     kNone,        // writes nothing
@@ -16,9 +16,9 @@ struct InPlaceOp {
     kCopy,        // what is written is another tensor, cast and broadcast
     kFill,        // … a number everywhere
     kDiagonal,    // … a number on the diagonal of a matrix
-    kIdentity,    // writes nothing after all
+    kIdentity,    // changes no element (detach_)
     kView,        // changes the shape of its argument: `schema` is a view
-    kRefused,     // there is no such op
+    kRefused,     // has no functional form
   };
   Kind kind = Kind::kNone;
   std::string schema;        // text of the op that computes the same
@@ -31,7 +31,7 @@ InPlaceOp in_place_op(const OpSchema& schema);
 /// What the op writes: a tensor of the shape and dtype of the first argument. `arguments` are those of the node.
 ValueId what_is_written(AtenBuilder& f, const InPlaceOp& op, std::span<const Argument> arguments);
 
-/// `tensor` with that dtype and shape, cast and broadcast where it needs be; `like` is a tensor of that shape.
+/// `tensor` in the dtype and shape of `like`, cast and broadcast where needed.
 ValueId in_form_of(AtenBuilder& f, ValueId tensor, ValueId like);
 
 }  // namespace argosy

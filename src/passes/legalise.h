@@ -7,7 +7,7 @@
 
 namespace argosy {
 
-/// Whether a backend has an op for a node as it is: those are left alone.
+/// Whether a node is legal: the backend takes it as it is. Legal nodes are left alone.
 using Takes = Leaves;
 
 /// Nodes that a backend does not take are written in other ATen ops (passes/decompose/, passes/structures/), until it

@@ -4,9 +4,9 @@
 
 namespace argosy {
 
-/// "merge-equal-nodes": what is computed twice from the same values is computed once, and a size that has a number or a
-/// value already is not asked for again. Random numbers, nodes that write and nodes that read what is written stay.
-/// Runs after functionalise.
+/// "merge-equal-nodes": nodes that compute the same from the same values become one, and a size that is already a
+/// number or a value is not computed again. Random ops, nodes that write and nodes that read written memory stay. Runs
+/// after functionalise.
 Pass merge_equal_nodes();
 
 }  // namespace argosy

@@ -4,8 +4,8 @@
 
 namespace argosy {
 
-/// "normalise": one op for one thing, with explicit arguments, and nothing that does nothing. Runs after functionalise,
-/// so that a copy is as good as what it copies. Afterwards, of what many ops can say, a backend meets only:
+/// "normalise": one op for one thing, with explicit arguments, and no ops that change nothing. Runs after
+/// functionalise, so that copies can go. Afterwards, of what several ops can say, a backend meets only:
 ///
 ///   cast            to.dtype(self, dtype), to another dtype
 ///   shape           reshape.default(self, shape): the target is the type of the result, `shape` may hold one -1;

@@ -66,7 +66,7 @@ bool decompose_rotation(AtenBuilder& f) {
   return f.replace(f.transpose(flipped(f, {dims[turns == 1 ? 1 : 0]}), dims[0], dims[1]));
 }
 
-/// Channels of groups, one of each by turns.
+/// One channel of each group in turn.
 bool decompose_channel_shuffle(AtenBuilder& f) {
   ValueId self = f["self"];
   std::optional<int64_t> groups = f.integer("groups");
@@ -96,7 +96,7 @@ bool decompose_diag_embed(AtenBuilder& f) {
   std::optional<size_t> a = f.dim("dim1", rank), b = f.dim("dim2", rank);
   if (!a || !b || f.rank(self) + 1 != rank) return false;
   Sizes shape(f.shape(self).begin(), f.shape(self).end() - 1);
-  // Both dims are as long as the diagonal, and by how far it is from the middle.
+  // Both dims have the length of the diagonal plus its distance from the main diagonal.
   bool is_known = result.shape[*a].as_integer() && result.shape[*b].as_integer();
   if (!is_known && f.integer("offset") != 0) return false;
   for (size_t dim : {std::min(*a, *b), std::max(*a, *b)}) {

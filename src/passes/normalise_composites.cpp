@@ -37,7 +37,7 @@ bool normalise_variance(AtenBuilder& f, const std::vector<int64_t>& dims) {
                                                                {"keepdim", f.flag("keepdim")}});
 }
 
-/// The mean of squared distances to the mean, with what was asked for in the place of the number of elements.
+/// The squared distances to the mean, summed and divided by the number of elements less the correction.
 bool decompose_variance(AtenBuilder& f) {
   ValueId self = f["self"];
   if (kind_of(f.dtype(self)) != DTypeKind::kFloat) return false;

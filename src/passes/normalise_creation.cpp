@@ -6,7 +6,7 @@
 namespace argosy {
 namespace {
 
-/// Every tensor of one number is full.default, which says its dtype. What is in an empty one does not matter: zeros.
+/// Every tensor filled with one number is full.default, which says its dtype. An empty one may hold anything: zeros.
 bool fill(AtenBuilder& f, const Argument& value) {
   IntList sizes;
   if (f.knows("size")) {
@@ -37,7 +37,7 @@ bool normalise_arange(AtenBuilder& f) {
                                            {"dtype", f.result().dtype}});
 }
 
-/// A matrix of which row and column are the same number.
+/// 1 where row and column are the same number.
 bool decompose_eye(AtenBuilder& f) {
   const Sizes shape = f.result().shape;
   if (shape.size() != 2) return false;

@@ -23,8 +23,8 @@ bool cast_written(AtenBuilder& f, std::string_view name) {
 bool cast_put(AtenBuilder& f) { return cast_written(f, "values"); }
 bool cast_scattered(AtenBuilder& f) { return cast_written(f, "src"); }
 
-/// A reduction that counts what it writes into: scatter_add, or scatter_reduce of a product or an extreme. Where that
-/// does not count, it is made neutral before. A mean is a sum over how many there are of it.
+/// A reduction that includes what it writes into: scatter_add, or scatter_reduce of a product or an extreme. If the op
+/// does not include it, it is set to the neutral element before. A mean is a sum divided by the count.
 bool normalise_scatter(AtenBuilder& f) {
   const auto* given = f.argument("reduce").get_if<std::string>();
   ValueId self = f["self"], index = f["index"];
@@ -71,7 +71,7 @@ bool normalise_unfold(AtenBuilder& f) {
   return f.replace(f.repeated({{"dimension", *dim + static_cast<int64_t>(f.rank(x))}}));
 }
 
-/// Without dims, all elements in a row.
+/// Without dims, the flattened tensor is rolled.
 bool flatten_roll(AtenBuilder& f) {
   ValueId x = f["self"];
   const auto* dims = f.argument("dims").get_if<IntList>();

@@ -9,7 +9,7 @@ namespace {
 
 // ---- joining ----
 
-/// cat of dims counted from the front. torch lets empty tensors of one dim pass with tensors of any; they go.
+/// cat with its dim counted from the front. torch allows empty tensors of one dim beside any others; they are dropped.
 bool normalise_cat(AtenBuilder& f) {
   const TensorType result = f.result();
   ValueList tensors;
@@ -64,7 +64,7 @@ bool decompose_to_slices(AtenBuilder& f, size_t dim) {
   return f.replace(parts);
 }
 
-/// chunk, split and their kin: split_with_sizes by what the parts are. The last sizes may not be known: slices.
+/// chunk, split and similar ops: split_with_sizes by the sizes of the parts. The last sizes may not be known: slices.
 bool normalise_split(AtenBuilder& f) {
   ValueId self = f["self"];
   std::optional<size_t> dim = f.dim("dim", f.rank(self));

@@ -13,13 +13,13 @@ bool drop_copy(AtenBuilder& f) { return f.replace(std::get<ValueId>(f.arguments(
 /// Real numbers are their own conjugates.
 bool drop_conjugate(AtenBuilder& f) { return kind_of(f.dtype(f["self"])) != DTypeKind::kComplex && drop_copy(f); }
 
-/// to.dtype is the one cast; devices and layouts are all one.
+/// to.dtype is the only cast that is left; devices and layouts are ignored.
 bool normalise_cast(AtenBuilder& f) {
   bool is_cast = f.op() == "aten.to.dtype" && f.dtype(f["self"]) != f.result().dtype;
   return !is_cast && f.replace(f["self"]);
 }
 
-/// The bits of numbers as other numbers; of the same dtype, they are what they were.
+/// Bits of numbers read as another dtype; as the same dtype they do not change.
 bool drop_reinterpretation(AtenBuilder& f) { return f.dtype(f["self"]) == f.result().dtype && drop_copy(f); }
 
 bool drop_dropout(AtenBuilder& f) { return (!f.flag("train") || f.number("p") == 0) && drop_copy(f); }

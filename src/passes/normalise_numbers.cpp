@@ -34,7 +34,7 @@ bool drop_identity(AtenBuilder& f) {
   return f.number("other") == (is_sum ? 0.0 : 1.0) && f.replace(x);
 }
 
-/// And what is true everywhere.
+/// x & true is x.
 bool drop_true(AtenBuilder& f) {
   const TensorType result = f.result();
   if (result.dtype != DType::kBool) return false;
@@ -67,18 +67,18 @@ bool normalise_where(AtenBuilder& f) {
              result.dtype, result.shape));
 }
 
-/// Real numbers have signs.
+/// sgn of real numbers is sign.
 bool normalise_sign(AtenBuilder& f) {
   return !is_complex(f.dtype(f["self"])) && f.replace(f.unary(aten::kSign, f["self"]));
 }
 
-/// Integers are whole,
+/// Rounding changes no integer.
 bool drop_rounding(AtenBuilder& f) {
   DType dtype = f.dtype(f["self"]);
   return !is_float(dtype) && !is_complex(dtype) && f.replace(f["self"]);
 }
 
-/// and finite.
+/// Integers are finite and never NaN.
 bool drop_float_test(AtenBuilder& f) {
   ValueId x = f["self"];
   if (is_float(f.dtype(x)) || is_complex(f.dtype(x))) return false;

@@ -55,7 +55,7 @@ bool decompose_inner(AtenBuilder& f) {
   return f.become(aten::kMatmul, {{"self", f["self"]}, {"other", other}});
 }
 
-/// Element i is a[i+1] * b[i+2] - a[i+2] * b[i+1], round and round.
+/// Element i is a[i+1] * b[i+2] - a[i+2] * b[i+1], indices modulo 3.
 bool decompose_cross(AtenBuilder& f) {
   const TensorType result = f.result();
   std::optional<size_t> dim = f.dim("dim", result.shape.size());
@@ -76,7 +76,7 @@ bool decompose_cross(AtenBuilder& f) {
   return f.replace(f.sub(products[0], products[1]));
 }
 
-/// Each element of one tensor times all of the other: dims of both by turns, merged by twos.
+/// Each element of one tensor times all of the other: dims of both alternate and are merged in pairs.
 bool decompose_kron(AtenBuilder& f) {
   const Sizes shape = f.result().shape;
   const size_t rank = shape.size();

@@ -5,7 +5,7 @@
 namespace argosy {
 namespace {
 
-// Which random numbers a call gives is not part of a program: only how they are spread is kept.
+// Which random numbers a call gives is not part of a program: only their distribution is kept.
 
 double real(const AtenBuilder& f, std::string_view argument) { return f.number(argument).value_or(0.0); }
 

@@ -37,7 +37,7 @@ bool name_all_dims(AtenBuilder& f) {
   return f.replace(f.repeated({{"dim", to_list(f.dims("dim", rank))}}));
 }
 
-/// A product in a dtype of its own is one of what was cast.
+/// A product in another dtype: the operand is cast first.
 bool cast_product(AtenBuilder& f) {
   DType dtype = f.result().dtype;
   if (f.dtype(f["self"]) == dtype && !f.has("dtype")) return false;

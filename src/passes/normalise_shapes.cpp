@@ -15,7 +15,7 @@ bool reshape_to(AtenBuilder& f, IntList sizes) {
   return f.become(aten::kReshape, {{"self", f["self"]}, {"shape", std::move(sizes)}});
 }
 
-/// Ops that are told the sizes.
+/// Ops that take the sizes as an argument.
 bool normalise_view(AtenBuilder& f) {
   if (keeps_shape(f)) return f.replace(f["self"]);
   return f.op() != "aten.reshape.default" && reshape_to(f, std::get<IntList>(f.argument("size").variant()));

@@ -11,8 +11,8 @@ bool is_real(const Graph& graph, ValueId value) {
   return type != nullptr && kind_of(type->dtype) == DTypeKind::kFloat;
 }
 
-/// Under autocast an op computes in the dtype of its result, whatever its operands have. Ops that are told a dtype are
-/// no such ops.
+/// Under autocast an op computes in the dtype of its result, whatever dtypes its operands have; except ops that have a
+/// dtype argument.
 void cast_operands(AtenBuilder& f, const OpSchema& schema, Node& node, const TensorType* result) {
   if (result == nullptr || kind_of(result->dtype) != DTypeKind::kFloat || schema.find_argument("dtype")) return;
   std::optional<DType> common;

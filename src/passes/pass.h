@@ -20,7 +20,7 @@ struct Pass {
   std::function<Result<bool>(Program&, PassContext&)> run;
   std::string settings = {};  // what it was made with, as text: "batch=1"
 
-  /// "fix-sizes{batch=1}": what parse_pipeline() makes the pass of.
+  /// "fix-sizes{batch=1}": the text that parse_pipeline() makes the pass from.
   std::string text() const { return settings.empty() ? name : name + "{" + settings + "}"; }
 };
 

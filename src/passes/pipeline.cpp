@@ -91,7 +91,7 @@ std::span<const NamedPass> all_passes() { return kPasses; }
 
 namespace {
 
-/// The first of several texts that commas separate, outside of braces; takes it off.
+/// Takes the first item off a list that is separated by commas; commas inside braces do not count.
 std::string_view take_item(std::string_view& texts) {
   size_t end = 0;
   for (int depth = 0; end < texts.size() && (texts[end] != ',' || depth > 0); ++end) {

@@ -39,7 +39,7 @@ struct NamedPass {
   std::string_view name;
   std::string_view summary;  // one line for --help
   Pass (*make)() = nullptr;
-  /// Of passes with settings, instead.
+  /// Used instead of `make` by passes with settings.
   Result<Pass> (*make_with)(std::string_view settings) = nullptr;
 };
 

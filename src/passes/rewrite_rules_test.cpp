@@ -64,7 +64,7 @@ Result<bool> run(Program& program, std::shared_ptr<const RuleTable> rules) {
   return pipeline.run(program, context, hooks);
 }
 
-// Names of values are the rules' own business, so they are made equal before comparing.
+// Rules choose the names of values freely, so these are made equal before comparing.
 void expect_same_shape(Program program, std::string_view expected) {
   Program other = parsed(expected);
   for (Program* p : {&program, &other}) {

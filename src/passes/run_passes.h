@@ -5,11 +5,11 @@
 
 namespace argosy {
 
-/// verify() with all problems in `diagnostics` and the first as the error.
+/// Runs verify(): all problems go to `diagnostics`, the first is the error.
 Status verify_input(const Program& program, Diagnostics& diagnostics);
 
 /// Verifies a program that comes from outside, since passes trust it, and runs the pipeline. A pipeline that begins
-/// with the pass verify is left to do it itself, so that its failure is that of a pass.
+/// with the pass `verify` does this itself, so that a failure is reported as that pass's.
 Result<bool> verify_and_run(const Pipeline& pipeline, Program& program, PassContext& context,
                             const PipelineHooks& hooks);
 

@@ -8,12 +8,12 @@
 
 namespace argosy {
 
-/// Puts expressions in the place of symbols, by name, in the types of all values of a component and in the conditions
-/// of its guards. Numbers that are then known stand where the values stood that computed them, except among operands of
-/// higher-order ops. Whether anything has changed.
+/// Replaces symbols, by name, with expressions: in the types of all values of a component and in the conditions of its
+/// guards. Values that are then known to be a number are replaced by it, except among operands of higher-order ops.
+/// Returns whether anything has changed.
 bool substitute_symbols(Component& component, const std::map<std::string, SymExpr>& replacements);
 
-/// A number stands where a value stood, except among operands of higher-order ops.
+/// Replaces a value by a number, except among operands of higher-order ops.
 void replace_number(Rewriter& rewriter, ValueId old_value, int64_t number);
 
 }  // namespace argosy

@@ -81,7 +81,7 @@ ValueId from_reshape(AtenBuilder& f, const ViewWrite& write) {
   return f.value(aten::kReshape, {{"self", write.written}, {"shape", f.items(write.parent)}}, result_type(f, write));
 }
 
-/// Ops that swap two dims, or reverse all: once more gives back what was.
+/// Ops that swap two dims, or reverse all: they are their own inverse.
 ValueId from_swap(AtenBuilder& f, const ViewWrite& write) {
   std::vector<Argument> arguments(write.arguments.begin(), write.arguments.end());
   arguments[0] = write.written;

@@ -6,7 +6,7 @@
 
 namespace argosy {
 
-/// A view, something was written to it, and the tensor that it is a view of has to get that.
+/// A write to a view, which has to reach the tensor that it is a view of.
 struct ViewWrite {
   const OpSchema& schema;               // of the op that made the view
   std::span<const Argument> arguments;  // of that node, values as they are now
@@ -19,7 +19,7 @@ struct ViewWrite {
 /// What the viewed tensor holds after the write. Refused: the op has no inverse.
 ValueId parent_after(AtenBuilder& f, const ViewWrite& write);
 
-/// Whether an op that hands out its operand's memory hands out just that operand.
+/// Whether the result of an op that shares its operand's memory is just that operand.
 bool is_identity(const OpSchema& schema);
 
 }  // namespace argosy

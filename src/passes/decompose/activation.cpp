@@ -108,7 +108,7 @@ bool decompose_logit(AtenBuilder& f) {
   return f.replace(f.log(f.div(x, rest)));
 }
 
-/// x, and its product with a random factor if it is negative; none in evaluation.
+/// x, times a factor where it is negative; in evaluation the factor is the mean of its random range.
 bool decompose_rrelu(AtenBuilder& f) {
   std::optional<double> lower = f.number("lower"), upper = f.number("upper");
   if (f.flag("training") || !lower || !upper) return false;

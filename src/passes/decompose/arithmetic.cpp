@@ -9,7 +9,7 @@
 namespace argosy::decompose {
 namespace {
 
-/// The result's dtype, which for integers is that of floats.
+/// An operand in the result's dtype, which is a float for integers.
 ValueId as_result(AtenBuilder& f, std::string_view operand) { return f.cast(f[operand], f.result().dtype); }
 
 /// number - x
@@ -33,7 +33,7 @@ ValueId whole_quotient(AtenBuilder& f, ValueId x, Argument by) {
                 result.shape);
 }
 
-/// Exact where an exponential of a product is not.
+/// A power of two is exact where exp(x * log(2)) is not.
 bool decompose_exp2(AtenBuilder& f) { return f.replace(power_of_two(f, as_result(f, "self"))); }
 
 /// tanh(x / 2) * (exp(x) + 1), which loses nothing of small numbers
@@ -137,7 +137,7 @@ bool decompose_sign(AtenBuilder& f) {
   return f.replace(f.sub(above, f.cast(f.compare("lt", x, Argument(0.0)), f.dtype(x))));
 }
 
-/// The kernels give whole numbers the sign of what is divided, as C does.
+/// Kernels give the remainder of integers the sign of the dividend, as C does.
 bool decompose_remainder(AtenBuilder& f) {
   const TensorType result = f.result();
   if (kind_of(result.dtype) == DTypeKind::kFloat || kind_of(result.dtype) == DTypeKind::kComplex) return false;
@@ -151,7 +151,7 @@ bool decompose_remainder(AtenBuilder& f) {
   return f.replace(f.sub(x, f.mul_integer(whole_quotient(f, x, *y), *y)));
 }
 
-/// Of sizes: the runtime's gives what is left the sign of what is divided, Python's that of the divisor.
+/// Of sizes: the runtime's remainder has the sign of the dividend, Python's that of the divisor.
 bool decompose_size_remainder(AtenBuilder& f) {
   const Argument a = f.argument("a"), b = f.argument("b");
   const int64_t* divisor = b.get_if<int64_t>();
@@ -278,7 +278,7 @@ bool decompose_atan2(AtenBuilder& f) {
   return f.replace(f.where(is_origin, constant(0), result));
 }
 
-/// To the left a product, to the right a quotient rounded down.
+/// A left shift is a product, a right shift a quotient rounded down.
 bool decompose_shift(AtenBuilder& f) {
   bool is_left = f.op().starts_with("aten.bitwise_left_shift");
   ValueId x = as_result(f, "self");

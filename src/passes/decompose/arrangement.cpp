@@ -135,7 +135,7 @@ bool decompose_roll(AtenBuilder& f) {
     }
     ValueId count = f.scalar(f.as_argument(f.item(f.size(x, at), {x})), DType::kI64);
     ValueId places = f.add_integer(f.arange(f.size(x, at), DType::kI64, {x}), -(*shifts)[i]);
-    // Of no elements at all, the remainder is not asked for.
+    // At least 1, so that a dim without elements does not divide by 0.
     x = f.index_select(x, at, f.binary(kRemainder, places, f.clamp(count, 1.0, std::nullopt)));
   }
   return f.replace(x);
@@ -186,7 +186,7 @@ bool decompose_pixel_unshuffle(AtenBuilder& f) {
   return f.replace(f.reshape(f.permute(f.reshape(x, split), order), result, {x}));
 }
 
-/// Any elements of what a tensor is stored as. Only of tensors that are stored alone and in order: of others it is not
+/// Any elements of a tensor's memory. Only for contiguous tensors that are not part of another one: of others it is not
 /// known what lies beside them.
 bool decompose_as_strided(AtenBuilder& f) {
   ValueId x = f["self"];

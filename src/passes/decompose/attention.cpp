@@ -8,7 +8,7 @@
 namespace argosy::decompose {
 namespace {
 
-/// What hides a score: far below any, and still finite when another is added to it.
+/// What is added to hide a score: far below any score, and still finite when another number is added to it.
 double hidden(DType dtype) {
   if (dtype == DType::kF16) return -32752.0;
   if (dtype == DType::kF64) return std::numeric_limits<double>::lowest() / 2;
@@ -37,7 +37,7 @@ struct Mask {
   std::optional<ValueId> sees;  // 1 for queries that see something, 0 for others
 };
 
-/// Nodes of two layers that share a mask are equal, so that they are computed once.
+/// Layers that share a mask get equal nodes, which are computed once.
 std::optional<Mask> mask_of(AtenBuilder& f, ValueId query, ValueId key) {
   DType dtype = f.dtype(query);
   ValueId zero, low;
@@ -59,8 +59,8 @@ std::optional<Mask> mask_of(AtenBuilder& f, ValueId query, ValueId key) {
   return Mask{f.clamp(mask, hidden(dtype), std::nullopt), f.cast(sees, dtype)};
 }
 
-/// A row that may see nothing gives 0 in torch, where a softmax over -inf alone gives NaN: it is computed on finite
-/// numbers and multiplied by 0. Heads of queries that share keys are rows of one product.
+/// A query that may attend to nothing gives 0 in torch, where a softmax over -inf alone gives NaN: it is computed on
+/// finite numbers and multiplied by 0. Heads of queries that share keys are rows of one product.
 bool decompose_attention(AtenBuilder& f) {
   ValueId query = f["query"], key = f["key"], value = f["value"];
   const size_t rank = f.rank(query);

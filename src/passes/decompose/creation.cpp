@@ -77,8 +77,8 @@ bool decompose_randperm(AtenBuilder& f) {
   return f.replace(sorted[1]);
 }
 
-/// A race: what is as likely as its weight has the shortest of exponential times, divided by weights. Without
-/// replacement the next ones are the next in it; with it every sample is a race of its own.
+/// A race: with exponential times divided by weights, each element is first as often as its weight says. Without
+/// replacement the next samples are the next in the race; with it every sample is a race of its own.
 bool decompose_multinomial(AtenBuilder& f) {
   constexpr std::string_view kArgmax = aten::kArgmax;
   ValueId weights = f["self"];

@@ -83,7 +83,7 @@ Term ordered(AtenBuilder& f, const Term& term, std::string_view letters) {
   return {f.permute(term.tensor, order), std::string(letters)};
 }
 
-/// Without the letters that neither the result nor another operand has.
+/// Summed over the letters that neither the result nor another operand has.
 Term summed(AtenBuilder& f, Term term, std::string_view needed) {
   std::vector<int64_t> dims;
   std::string left;

@@ -5,7 +5,7 @@
 
 #include "passes/rewrite_rules.h"
 
-/// How ops are written in other ATen ops, for every backend that lacks them. By what the ops are about, a file each.
+/// Decompositions: ops written in other ATen ops, for every backend that lacks them. One file per kind of op.
 namespace argosy::decompose {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();

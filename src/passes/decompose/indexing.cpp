@@ -113,7 +113,7 @@ bool decompose_masked_scatter(AtenBuilder& f) {
   auto flat = [&](ValueId x) { return f.reshape(x, {f.rank(x) == 0 ? f.one() : f.symbols().mul(f.shape(x))}); };
   ValueId is_true = f.cast(flat(mask), DType::kI64);
   ValueId places = f.node(kCumsum, {{"self", is_true}, {"dim", int64_t{0}}}, DType::kI64, f.shape(is_true));
-  // A zero in front: places that are not true ask for it, and no elements at all are legal too.
+  // A zero in front: places that are not true take it, and `source` may have no elements.
   ValueId zero = f.full({f.one()}, int64_t{0}, result.dtype, {});
   ValueId elements = f.cat({zero, f.cast(flat(source), result.dtype)}, 0);
   ValueId taken = f.index_select(elements, 0, f.mul(places, is_true));
@@ -153,7 +153,7 @@ bool decompose_select_scatter(AtenBuilder& f) {
   return f.replace(f.cat(parts, at));
 }
 
-/// What is before a slice, the new one, what is behind; or, with steps or bounds that vary, a write to its places.
+/// Joins what is before a slice, the new one, and what is behind; with steps or varying bounds, writes to its places.
 bool decompose_slice_scatter(AtenBuilder& f) {
   ValueId self = f["self"];
   std::optional<size_t> dim = f.dim("dim", f.rank(self));

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kEach = 0, kMean = 1;
 
-/// What the class of each row has, negative; rows of the class that is left out count nothing.
+/// The negative score of each row's class; rows of the ignored class count nothing.
 bool replace_by_likelihood(AtenBuilder& f, ValueId scores) {
   ValueId target = f["target"];
   std::optional<int64_t> reduction = f.integer("reduction"), ignored = f.integer("ignore_index");
@@ -43,7 +43,7 @@ bool replace_by_likelihood(AtenBuilder& f, ValueId scores) {
 
 bool decompose_nll_loss(AtenBuilder& f) { return replace_by_likelihood(f, f["self"]); }
 
-/// Of classes, not of shares of them.
+/// Only for targets that are class numbers, not probabilities.
 bool decompose_cross_entropy(AtenBuilder& f) {
   constexpr std::string_view kLogSoftmax = aten::kLogSoftmaxInt;
   ValueId x = f["self"];

@@ -36,7 +36,7 @@ bool decompose_rms_norm(AtenBuilder& f) {
   return f.replace(result);
 }
 
-/// Something of one number per channel beside an image.
+/// A vector of one number per channel, in a shape that broadcasts over an image.
 ValueId by_channel(AtenBuilder& f, ValueId vector, ValueId image) {
   Sizes shape(f.rank(image), f.one());
   shape[1] = f.size(vector, 0);

@@ -5,8 +5,8 @@
 namespace argosy::decompose {
 namespace {
 
-/// Sorted is the top of all. That kernel puts equal numbers in any order: whole ones are made different by their
-/// places, as long as they are far from the limits of 64 bits; real ones that are equal may change places.
+/// Sorting is topk of all elements. That kernel puts equal numbers in any order: integers are made different by their
+/// places, as long as they are far from the limits of 64 bits; equal floats may change places.
 bool decompose_sort(AtenBuilder& f) {
   ValueId x = f["self"];
   const TensorType values_type = f.result(0), indices_type = f.result(1);
@@ -75,7 +75,7 @@ ValueId cumsum(AtenBuilder& f, ValueId x) {
   return f.node(aten::kCumsum, {{"self", f.cast(x, DType::kI64)}, {"dim", int64_t{0}}}, DType::kI64, f.shape(x));
 }
 
-/// Index i as often as repeats[i] says: how many ends of repeats a place has passed.
+/// Index i, repeats[i] times: the index at a place is the number of repeats that end before it.
 bool decompose_repeats(AtenBuilder& f) {
   const TensorType result = f.result();
   ValueId ends = cumsum(f, f["repeats"]);
@@ -107,8 +107,8 @@ bool decompose_repeat_interleave(AtenBuilder& f) {
   return f.replace(f.index_select(self, at, index));
 }
 
-/// Elements that differ from the one before: each of them, its place for every element, and how often it follows
-/// itself.
+/// Elements that differ from the one before; for every element the place of its own among these; and how often each
+/// follows itself.
 bool decompose_unique_consecutive(AtenBuilder& f) {
   if (f.has("dim")) return false;
   ValueId x = flat(f, f["self"]);

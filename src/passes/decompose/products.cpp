@@ -5,7 +5,7 @@
 namespace argosy::decompose {
 namespace {
 
-/// beta * self + alpha * (batch1 @ batch2). With beta 0 the other summand does not count, NaN or not.
+/// beta * self + alpha * (batch1 @ batch2). If beta is 0, self is ignored, even NaN.
 bool decompose_added_product(AtenBuilder& f) {
   std::optional<double> beta = f.number("beta"), alpha = f.number("alpha");
   if (!beta || !alpha) return false;

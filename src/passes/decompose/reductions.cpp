@@ -8,7 +8,7 @@
 namespace argosy::decompose {
 namespace {
 
-/// All are true if none is not.
+/// not any(not x)
 bool decompose_all(AtenBuilder& f) {
   ValueId x = f["self"];
   ValueId is_false = f.logical_not(x);
@@ -29,9 +29,9 @@ bool decompose_count_nonzero(AtenBuilder& f) {
   return f.replace(f.sum(f.cast(x, DType::kBool), f.dims("dim", f.rank(x)), false, DType::kI64));
 }
 
-// ---- variances over a number of elements that is not known; else they are taken apart before ----
+// ---- variances over an unknown number of elements; all others are decomposed before ----
 
-/// The op with the arguments of this one.
+/// Another op with the arguments of the rule's node.
 ValueId spread(AtenBuilder& f, std::string_view schema) {
   const TensorType result = f.result();
   return f.node(schema,
@@ -88,7 +88,7 @@ bool decompose_aminmax(AtenBuilder& f) {
   return f.replace({results[0], results[1]});
 }
 
-// ---- over all up to each; the square of the dim in memory ----
+// ---- cumulative ops; memory grows with the square of the dim ----
 
 /// Places along a dim, or pairs of them, so that they broadcast over the dims behind it.
 ValueId before_dims(AtenBuilder& f, ValueId places, ValueId x, int64_t dim) {
@@ -108,7 +108,7 @@ ValueId all_up_to_each(AtenBuilder& f, ValueId x, int64_t dim, Argument rest) {
   return f.where(counts, elements, f.scalar(std::move(rest), f.dtype(x)));
 }
 
-/// A dim of a tensor that has some.
+/// The argument `dim`; nullopt if the tensor has no dims.
 std::optional<int64_t> dim_of(AtenBuilder& f) {
   std::optional<size_t> dim = f.dim("dim", f.rank(f["self"]));
   if (!dim || f.rank(f["self"]) == 0) return std::nullopt;
@@ -152,7 +152,7 @@ bool decompose_cumulative_extreme(AtenBuilder& f) {
   return f.replace({found, last});
 }
 
-/// What each element has more than the one before it, `n` times.
+/// The difference between each element and the one before it, `n` times.
 bool decompose_diff(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<int64_t> times = f.integer("n");

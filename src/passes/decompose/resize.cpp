@@ -115,7 +115,7 @@ bool decompose_resize(AtenBuilder& f) {
   return f.replace(resized);
 }
 
-/// What each input pixel counts for each output pixel: the filter grows with the pixels where an image shrinks.
+/// The weight of each input pixel in each output pixel; where an image shrinks, the filter covers more input pixels.
 ValueId smooth_weights(AtenBuilder& f, const Axis& axis, Filter filter, bool aligns_corners) {
   ValueId input = f["input"];
   IntItem size = axis.size ? *axis.size : f.item(axis.to, {input});
@@ -165,7 +165,7 @@ bool decompose_smooth_resize(AtenBuilder& f) {
 
 // ---- padding ----
 
-/// Less than nothing is cut off; the kernel only adds.
+/// Negative padding becomes a slice; the kernel only adds.
 bool cut_padding(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<std::vector<int64_t>> pad = numbers(f.argument("pad"));

@@ -40,7 +40,7 @@ bool decompose_index_fill(AtenBuilder& f) {
   return dim && put_rows(f, *dim, f.scalar(f.argument("value"), f.result().dtype), false);
 }
 
-/// Each place looks at all that is written along its line: a product or an extreme.
+/// For each place, the product or the extreme of all that is written along its line.
 bool decompose_scatter_reduce(AtenBuilder& f) {
   constexpr std::string_view kProd = aten::kProdDimInt;
   const auto* given = f.argument("reduce").get_if<std::string>();
@@ -86,7 +86,7 @@ bool decompose_scatter_reduce(AtenBuilder& f) {
   return f.replace(f.binary(how == "amax" ? aten::kMaximum : aten::kMinimum, self, total));
 }
 
-/// How often each number from 0 on occurs, or what it weighs in all.
+/// How often each number from 0 on occurs, or the sum of its weights.
 bool decompose_bincount(AtenBuilder& f) {
   constexpr std::string_view kItem = aten::kItem;
   const TensorType result = f.result();

@@ -32,7 +32,7 @@ bool decompose_unequal(AtenBuilder& f) {
   return f.replace(f.value("torch.sym_not(Any a) -> Any", {{"a", is_equal}}, truth(f)));
 }
 
-/// One of two truths decides whether the other counts.
+/// a and b: if a then b else false; a or b: if a then true else b.
 bool decompose_logic(AtenBuilder& f) {
   bool is_and = f.op() == "_operator.and_";
   if (truth(f).kind != SymType::Kind::kBool) return false;

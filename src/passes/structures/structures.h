@@ -12,9 +12,9 @@ namespace argosy {
 /// translates it; for others `legalise` writes it in other ops. One file for each, in this folder.
 struct Structure {
   std::string_view schema;  // of the op, as captures have it
-  /// In ops of plain PyTorch, with the values of the op's own kernel: for programs that PyTorch runs.
+  /// Writes it in plain PyTorch ops, with the same values as the op's own kernel: for programs that PyTorch runs.
   std::span<const RewriteRule> plain;
-  /// In ops that backends without such a kernel have: for `legalise`. Often the same.
+  /// Writes it in ops that backends without such a kernel have: for `legalise`. Often the same rules.
   std::span<const RewriteRule> portable;
 };
 
@@ -25,7 +25,7 @@ const Structure& experts_structure();
 
 inline std::array<const Structure*, 2> structures() { return {&attention_structure(), &experts_structure()}; }
 
-/// "decompose-structures": all of them, in plain PyTorch.
+/// "decompose-structures": writes all structures in plain PyTorch ops.
 Pass decompose_structures();
 /// "decompose-attention": only attention, for a backend that looks for scaled_dot_product_attention before it
 /// legalises.
