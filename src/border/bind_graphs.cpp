@@ -11,7 +11,7 @@ namespace argosy {
 Status apply_edits(Program& program, Component& component, std::span<const Edit> edits) {
   return or_refused([&]() -> Status {
     for (const Edit& edit : edits) {
-      // An edit may add graphs, so that each has a border of its own.
+      // An edit may add graphs, so each edit gets a new Border.
       Border border(program, component);
       std::visit([&](const auto& one) { apply(border, one); }, edit);
     }
@@ -30,7 +30,7 @@ Pass bind_graphs(std::vector<BoundGraph> graphs) {
                                                graph.component, &BoundGraph::component);
               if (copies > 0) component.name += format("_{}", copies + 1);
               forget_trace(component);
-              // What the trace fixed is no input for callers.
+              // Inputs that the trace fixed are not passed by callers.
               std::erase_if(component.inputs, [](const InputSpec& input) { return !input.value.is_valid(); });
               Status done = apply_edits(program, component, graph.edits);
               if (!done) return fail(std::move(done.error().in(format("making {}", graph.file))));

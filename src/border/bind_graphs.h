@@ -11,8 +11,8 @@
 
 namespace argosy {
 
-/// Carries out edits on a component of a functional, normalised program; it need not be one of the program's own, but
-/// those that edits name are. What is no longer used stays in the graph, for eliminate-dead-code.
+/// Carries out edits on a component of a functional, normalised program. The component need not be one of the
+/// program's, but components that edits name must be. Unused nodes stay in the graph, for eliminate-dead-code.
 Status apply_edits(Program& program, Component& component, std::span<const Edit> edits);
 
 /// One graph that is to be written.

@@ -45,7 +45,7 @@ Program program_of(const std::vector<std::pair<std::string, std::string>>& compo
 
 Program program_of(const std::string& body) { return program_of({{"model", body}}); }
 
-/// The program with one graph of a component, edited, sound and without what nobody reads. An error has no components.
+/// The program with one graph of a component, edited, verified and without dead code. On an error it has no components.
 Program edited(Program program, std::vector<Edit> edits, const std::string& component = "model") {
   Diagnostics diagnostics;
   PassContext context{diagnostics};

@@ -16,11 +16,11 @@ const InputSpec* find_input(const Component& component, std::string_view name);
 Status keep_outputs(Component& component, const std::vector<std::string>& names);
 /// A symbol that the component does not have yet, of that name if it is free.
 SymExpr new_symbol(Component& component, const std::string& name, SymAssumptions assumptions);
-/// What is known of the trace beside its graphs (guards, sample inputs, texts of formats) goes: it holds no longer.
+/// Drops what is known of the trace beside its graphs (guards, sample inputs, texts of formats): it is no longer true.
 void forget_trace(Component& component);
 
-/// A component's entry graph while callers' view of it is changed. What goes wrong throws Refused; what is given a name
-/// throws if there is no such input or output.
+/// A component's entry graph while its border is changed. Problems throw Refused; so do functions that are given a name
+/// if there is no such input or output.
 class Border {
  public:
   Border(Program& program, Component& component);
@@ -31,12 +31,12 @@ class Border {
   Rewriter rewriter;
 
   const Graph& graph() const { return rewriter.graph(); }
-  // One builder; where it adds nodes is what was asked for last.
+  // There is one builder; each call below moves the place where it adds nodes.
   /// Before everything that was in the graph, after what was added there before.
   AtenBuilder& top();
   AtenBuilder& before(NodeId node);
   AtenBuilder& at_end();
-  /// For looking; nodes are added by those above.
+  /// For looking only; nodes are added by the functions above.
   const AtenBuilder& look() const { return f_; }
   const TensorType& type(ValueId tensor) const { return f_.type(tensor); }
 
@@ -46,12 +46,12 @@ class Border {
   /// All of them, for sizes that one of them has.
   std::vector<ValueId> inputs() const;
   ValueId add_input(std::string name, DType dtype, Sizes shape);
-  /// Callers give the input in another type from now on; the new value. The old one wants a replacement.
+  /// Changes the type in which callers give the input; returns the new value. The caller must replace the old one.
   ValueId retype_input(std::string_view name, DType dtype, Sizes shape);
-  /// Takes the input away from callers. The value wants a replacement.
+  /// Takes the input away from callers; returns its value, which the caller must replace.
   ValueId take_input(std::string_view name);
-  /// Puts another tensor in the place of an input that callers no longer see. Sizes that the input alone had are the
-  /// other's.
+  /// Replaces an input that callers no longer see by another tensor. Sizes that only the input had become those of that
+  /// tensor.
   void replace(ValueId input, ValueId with);
 
   // ---- outputs
@@ -61,18 +61,18 @@ class Border {
   void add_output(std::string name, ValueId value);
   void drop_output(std::string_view name);
 
-  /// A size that nothing is known of; a name is for callers.
+  /// A size of which nothing is known; `name` is what callers call it.
   SymExpr new_size(std::string name = {});
   /// The size that callers know by a name; a new one if there is none.
   SymExpr named_size(const std::string& name);
-  /// A number that a size is known to be; else it is refused, with the name of what has it.
+  /// The number that a size is known to be; Refused if it is not known. `what` is named in the message.
   static int64_t fixed(SymExpr size, std::string_view what);
 
   [[noreturn]] static void refuse(std::string why, std::string hint = {});
-  /// That a name is free for an input or output.
+  /// Refused if an input or output has that name already.
   void check_free(std::string_view kind, std::string_view from, std::string_view to) const;
 
-  /// Where nodes were added last.
+  /// Adds nodes where they were added last.
   AtenBuilder& here() { return f_; }
 
  private:

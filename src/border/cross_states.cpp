@@ -17,7 +17,7 @@ class Transplant {
   Transplant(Program& program, const Component& from, Component& to, Rewriter& rewriter)
       : from_(from), to_(to), rewriter_(rewriter), context_{program, to, rewriter, NodeId{}}, f_(context_) {}
 
-  /// That value of the one graph is this value of the other; sizes of theirs are equal.
+  /// Declares a value of one graph to be a value of the other; their sizes are equal.
   void identify(ValueId from, ValueId to) {
     values_[from] = hidden_ = to;
     const Sizes &theirs = from_.entry()[from].tensor()->shape, &ours = f_.shape(to);
@@ -65,7 +65,7 @@ class Transplant {
     return rewriter_.add_weight(copy_of(value), value.weight);
   }
 
-  /// A number that is a size of the hidden states.
+  /// A number that is a size of the hidden states is taken from them.
   bool copy_size(ValueId id) {
     SymExpr expression = from_.entry()[id].number()->expression;
     auto found = expression.is_valid() ? sizes_.find(from_.symbols->to_text(expression)) : sizes_.end();
@@ -86,7 +86,7 @@ class Transplant {
     return expression.kind() == SymKind::kAdd ? to_.symbols->add(operands) : to_.symbols->mul(operands);
   }
 
-  /// Nothing of it may refer to the other component's sizes: that component may go first.
+  /// The copy must not refer to the other component's sizes: that component may be destroyed first.
   NewValue copy_of(const Value& value) {
     NewValue copy{value.name, value.type};
     if (auto* tensor = std::get_if<TensorType>(&copy.type)) {
@@ -119,7 +119,7 @@ class Transplant {
   AtenBuilder f_;
   ValueId hidden_;                       // of `to_`
   std::map<ValueId, ValueId> values_;    // of `from_` -> of `to_`
-  std::map<std::string, size_t> sizes_;  // what they are in `from_` -> the dim of `hidden_` that they are
+  std::map<std::string, size_t> sizes_;  // size in `from_` -> dim of `hidden_` that has it
 };
 
 /// The encoder's outputs that an edit names.
@@ -133,7 +133,7 @@ ValueId output_of(const Component& component, const std::string& name) {
   return *value;
 }
 
-/// A branch that computes the states; its inputs are hidden states, and the given ones.
+/// The branch that computes the states from the hidden states; its inputs are these and the given states.
 Graph computing(Border& border, const Component& encoder, const ComputeCrossStates& edit,
                 const std::vector<TensorType>& types) {
   Graph graph;
@@ -148,7 +148,7 @@ Graph computing(Border& border, const Component& encoder, const ComputeCrossStat
   return graph;
 }
 
-/// The other branch.
+/// The branch that returns the given states.
 Graph passing(const std::vector<TensorType>& types) {
   Graph graph;
   Rewriter rewriter(graph);
@@ -191,7 +191,7 @@ void compute_if_empty(Border& border, const Component& encoder, const ComputeCro
     border.add_output(edit.states[i].output, states[i]);
   }
   Graph computed = computing(border, encoder, edit, types);
-  // From here on the border's own graph may have moved.
+  // From here on references to the border's own graph may be invalid.
   border.component.graphs.push_back(std::move(computed));
   border.component.graphs.push_back(passing(types));
 }

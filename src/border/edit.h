@@ -9,9 +9,9 @@
 
 namespace argosy {
 
-// What an engine wants changed at the border of a component's graph. They are data, carried out in their order by
-// bind_graphs() (border/bind_graphs.h); names are those that hold when an edit's turn comes. One that names an input or
-// output that the graph lacks is an error.
+// Changes that an engine wants at the border of a component's graph. They are data, carried out in order by
+// bind_graphs() (border/bind_graphs.h); each uses the names that hold when its turn comes. An edit that names an input
+// or output that the graph lacks is an error.
 
 struct RenameInput {
   std::string from, to;
@@ -19,7 +19,7 @@ struct RenameInput {
 struct RenameOutput {
   std::string from, to;
 };
-/// The output goes, and what computes nothing else.
+/// Removes the output, and the nodes that only it needs.
 struct DropOutput {
   std::string name;
 };
@@ -28,11 +28,11 @@ struct WidenState {
   std::string input, output;
   int64_t size = 0;
 };
-/// An input goes that nothing reads, or only for sizes that other inputs have too.
+/// Removes an input that nothing reads, or that is read only for sizes that other inputs have too.
 struct DropInput {
   std::string name;
 };
-/// Types of tokens [batch, total] are computed from what callers have.
+/// Computes the types of tokens [batch, total] from inputs that callers have.
 struct ComputeTokenTypes {
   std::string input;                   // "token_type_ids"
   std::string mask, tokens;            // inputs [batch, total] and [batch, sequence]; the second is added if need be
@@ -43,24 +43,24 @@ struct GroupRows {
   std::string output;
   int64_t rows = 0;
 };
-/// An input [n, width] may be of any rank for callers: all dims but the last become one. Graphs cannot say that of an
-/// input, so that it is a note for writers, in the component's attributes.
+/// An input [n, width] may have any rank for callers: all dims but the last are merged. A graph cannot declare such an
+/// input, so it is noted for writers in the component's attributes.
 inline constexpr std::string_view kAnyRank = "border.any_rank";
 struct AcceptGroupedRows {
   std::string input;
 };
-/// Outputs [n, width] become one under the first one's name, side by side.
+/// Joins outputs [n, width] side by side into one, under the first one's name.
 struct JoinOutputs {
   std::vector<std::string> outputs;
 };
 /// Features that deeper layers of a decoder want travel beside the embeddings of their tokens.
 struct SpreadFeatures {
-  std::string features;                   // input that has the others beside it
-  std::vector<std::string> more_inputs;   // which go
-  std::string embeddings, mask;           // outputs; the second says which tokens have features, and goes
-  std::vector<std::string> more_outputs;  // which go
+  std::string features;                   // input that is widened by the others
+  std::vector<std::string> more_inputs;   // inputs that are removed
+  std::string embeddings, mask;           // outputs; the mask says which tokens have features, and is removed
+  std::vector<std::string> more_outputs;  // outputs that are removed
 };
-/// The other end, in the decoder.
+/// The same in the decoder, which takes the features off again.
 struct TakeSpreadFeatures {
   std::string embeddings, mask;
   std::vector<std::string> features;
@@ -72,7 +72,7 @@ struct ComputePatchPositions {
   int64_t window = 0;      // blocks of a window are window x window; 0: no windows
   int64_t side = 0;        // of the square table that positions are interpolated from; 0: there is none
 };
-/// A dim that inputs and outputs have by name; nothing happens if there is none.
+/// Renames a dim of inputs and outputs; does nothing if there is none of that name.
 struct RenameDim {
   std::string from, to;
 };
@@ -84,24 +84,24 @@ struct OrderInputs {
 struct CastInput {
   std::string name, dtype;
 };
-/// An input goes: it is one number everywhere. Its sizes are those of another input, or numbers.
+/// Removes an input that has the same number everywhere. Its sizes are those of another input, or numbers.
 struct FillInput {
   std::string name, like;
   int64_t value = 1;
 };
-/// A state that is empty along a dim may then have any size in its other dims.
+/// Where a state is empty along a dim, callers may give it any sizes in its other dims.
 struct AcceptEmptyState {
   std::string input;
   int dim = 2;
 };
-/// The decoder computes states that depend on another component's result only: what lies between that component's
-/// hidden states and them comes along, fed by the decoder's input of hidden states. It must need nothing else than
-/// weights and sizes of the hidden states.
+/// The decoder itself computes states that depend on another component's result only: the nodes between that
+/// component's hidden states and the states are copied, fed by the decoder's input of hidden states. They must need
+/// nothing but weights and sizes of the hidden states.
 struct ComputeCrossStates {
   struct State {
     std::string computed, input;  // the component's output, the input of this graph
-    /// What the graph is to give it back as. Then it is computed only where the inputs of the states are empty, in
-    /// their third dim. Empty, in all states or in none: the inputs go.
+    /// The output that gives it back: the state is then computed only if the inputs of the states are empty in their
+    /// third dim. No name, in all states or in none: the state is always computed, and its input is removed.
     std::string output;
   };
   std::string component;      // that computes them now: "encoder"
@@ -109,9 +109,9 @@ struct ComputeCrossStates {
   std::string hidden_input;   // of this graph: "encoder_hidden_states"
   std::vector<State> states;
 };
-/// A graph that puts features of pictures or sounds at places of a text's embeddings gives what it would give if no
-/// place took a feature; these inputs go. Such places are found as selections and scatters that take their other
-/// operand where there is no feature; a graph that uses features in another way is an error.
+/// For a graph that puts features of pictures or sounds into a text's embeddings: it gives what it would give for a
+/// text without features; these inputs are removed. Such places are found as selections and scatters that take their
+/// other operand where there is no feature; a graph that uses features in another way is an error.
 struct DropFeatures {
   std::vector<std::string> inputs;
 };

@@ -3,7 +3,7 @@
 #include "border/border.h"
 #include "border/edit.h"
 
-// How each edit is carried out; what goes wrong throws Refused. Used by apply_edits() alone.
+// How each edit is carried out; problems throw Refused. Used by apply_edits() alone.
 namespace argosy {
 
 void apply(Border& border, const RenameInput& edit);

@@ -16,7 +16,7 @@ int64_t width_of(const Border& border, ValueId tensor, size_t rank, std::string_
   return Border::fixed(shape.back(), name);
 }
 
-/// Makes the last dim of an input `times` as wide for callers; the parts, of which the first stands for the input.
+/// Makes an input's last dim `times` as wide for callers; returns the parts, the first of which replaces the input.
 std::vector<ValueId> widen_input(Border& border, std::string_view name, size_t rank, size_t times) {
   ValueId inner = border.input(name);
   int64_t width = width_of(border, inner, rank, name);
@@ -72,7 +72,7 @@ void apply(Border& border, const SpreadFeatures& edit) {
   if (shape.size() != 2 || f.rank(embeddings) != 3)
     Border::refuse(format("{} is not [batch, sequence]", quoted(edit.mask)));
   ValueId has_features = f.cast(f.reshape(mask, {f.symbols().mul(shape[0], shape[1])}), DType::kI64);
-  // Of the feature that a token has, from 1.
+  // The number of the feature that a token has, counted from 1.
   ValueId number =
       f.node(aten::kCumsum, {{"self", has_features}, {"dim", int64_t{0}}}, DType::kI64, f.shape(has_features));
   std::vector<ValueId> columns = {embeddings};
@@ -106,7 +106,7 @@ void apply(Border& border, const TakeSpreadFeatures& edit) {
 
 namespace {
 
-/// Follows what depends on features through a graph, and goes around the nodes that put them in.
+/// Finds what depends on features in a graph, and bypasses the nodes that put them in.
 class Bypass {
  public:
   Bypass(Border& border, std::set<ValueId> features) : border_(border), dependent_(std::move(features)) {}
@@ -142,7 +142,7 @@ class Bypass {
     };
     ValueId kept;
     if (op == "aten.where.self") {
-      // The condition may depend on them too, by their number: places beyond the last feature take none.
+      // The condition may depend on the number of features too: places beyond the last feature take none.
       bool first = depends(node.arguments[1]), second = depends(node.arguments[2]);
       if (first != second) kept = AtenBuilder::operand(node, first ? 2 : 1);
     } else if (is_scatter("aten.masked_scatter.default", 1) || is_scatter("aten.index_put.default", 1) ||
@@ -173,7 +173,7 @@ void apply(Border& border, const DropFeatures& edit) {
         format("{} is not text embeddings with features put in their places: it uses {} in a way that is not known",
                quoted(border.component.outputs[i].name), join(edit.inputs, ", ")));
   }
-  // Nothing that is left depends on them: what reads them is read by nobody.
+  // Nothing that is left depends on the inputs: the nodes that read them are dead.
   const Graph& graph = border.graph();
   for (NodeId id = graph.last(); id.is_valid();) {
     NodeId previous = graph.previous(id);

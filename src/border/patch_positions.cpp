@@ -38,7 +38,7 @@ class Patches {
   void give_windows() {
     if (!border_.has_input("window_index") && !border_.has_input("cu_window_seqlens")) return;
     if (edit_.window <= 0) Border::refuse("the graph has windows of patches, whose size is not known");
-    // Blocks are numbered from 1, so that the filling of windows at the edges can be told by its zeros.
+    // Blocks are numbered from 1, so that zeros are the padding of windows at the edges.
     SymExpr window = f_.integer(edit_.window), down = windows(block_rows()), across = windows(block_columns());
     Sizes shape = {frames(), block_rows(), block_columns()};
     SymExpr count = symbols().mul(shape);
@@ -63,7 +63,7 @@ class Patches {
     }
   }
 
-  /// The four neighbours of a patch in the table of positions, and what each counts.
+  /// The four neighbours of a patch in the table of positions, and their weights.
   void give_interpolation() {
     constexpr std::string_view kIndices = "interpolation_indices", kWeights = "interpolation_weights";
     if (!border_.has_input(kIndices) && !border_.has_input(kWeights)) return;
