@@ -7,7 +7,7 @@
 namespace argosy::executorch {
 namespace {
 
-// Kernels that compute in, or cast to, a dtype that they are told.
+// Kernels with a dtype argument, in which they compute or to which they cast.
 constexpr std::string_view kTakesDType[] = {"aten::cumsum.out",
                                             "aten::mean.dtype_out",
                                             "aten::mean.out",

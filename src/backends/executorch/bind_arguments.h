@@ -10,9 +10,9 @@
 
 namespace argosy::executorch {
 
-/// The node's arguments as a kernel takes them, without its results. Kernels that write to a tensor they are given have
-/// the arguments of the op itself, but none that say what kind of tensor is to be made. `index_of` gives the value of
-/// the method for one of the graph.
+/// The node's arguments as a kernel takes them, without its results. Kernels that write to a given tensor take the op's
+/// own arguments, except those that describe the tensor to be made. `index_of` gives the method's value for one of the
+/// graph.
 Result<std::vector<ValueIndex>> bind_arguments(const OpSchema& schema, const Node& node, std::string_view kernel,
                                                MethodValues& values,
                                                const std::function<ValueIndex(ValueId)>& index_of);

@@ -14,8 +14,8 @@ std::string name_of(const Component& component, SymExpr symbol) {
   return found == component.dim_names.end() ? std::string(symbol.symbol_name()) : found->second;
 }
 
-/// Lowest and highest values of an expression with real numbers, as the size of a range that has steps; nullopt: it has
-/// no bounds, or is none of a few functions.
+/// Lowest and highest value of an expression with real numbers, such as the size of a range with steps; nullopt: it is
+/// unbounded, or not one of a few functions.
 struct RealRange {
   double min, max;
 };
@@ -79,7 +79,7 @@ void bound_by(const Component& component, SymExpr size, int64_t most) {
   component.symbols->set_range(size, range);
 }
 
-/// What the op of a node says of the sizes of its results.
+/// Bounds that the op of a node implies for the sizes of its results.
 void bound_results(const OpSchema& schema, const Component& component, const Graph& graph, const Node& node) {
   auto type_of = [&](const Argument& argument) {
     const ValueId* id = argument.get_if<ValueId>();

@@ -11,8 +11,8 @@
 namespace argosy::executorch {
 
 /// Gives every symbol of a component that has no upper bound the one that `largest` has for its name, by
-/// SymContext::set_range. A dim that is left without one is an error that names it and says how to give it. Whoever
-/// asks for less than the trace's smallest is told so.
+/// SymContext::set_range. A dim that is left unbounded is an error that names it and says how to bound it. A bound
+/// below the smallest size of the trace is an error, too.
 Status set_bounds(const Component& component, const std::map<std::string, int64_t>& largest);
 
 /// Gives sizes that depend on data (how many elements a mask selects, where a list of numbers cuts) the bound that

@@ -13,8 +13,8 @@ namespace argosy::executorch {
 class DataTable {
  public:
   /// The key under which the bytes of that source are found: `name`, unless a source of an equal recipe has one
-  /// already, or the name is taken by other bytes. Bytes for another use are kept apart: what packs its data anew lets
-  /// go of them.
+  /// already, or the name is taken by other bytes. Bytes for another use have a key of their own: data that a delegate
+  /// packs is dropped by its key.
   std::string add(std::string_view name, TensorSourcePtr source, std::string_view use = "");
   std::vector<NamedData> take() { return std::move(data_); }
 

@@ -19,9 +19,9 @@ inline constexpr ValueIndex kNoValue = -1;
 
 /// Where the bytes of a tensor are.
 enum class Storage : uint8_t {
-  kPlanned,   // in an arena; the range may be used again when nobody reads it any more
-  kConstant,  // data that the file brings along, read only
-  kState,     // in an arena, a range of its own: what one call leaves there the next one finds
+  kPlanned,   // in an arena; the bytes may be reused when the tensor is no longer read
+  kConstant,  // read-only data of the file
+  kState,     // in an arena, in bytes of its own, which keep their values from call to call
 };
 
 struct Tensor {
@@ -30,7 +30,7 @@ struct Tensor {
   bool is_dynamic = false;     // whether sizes vary from call to call
   Storage storage = Storage::kPlanned;
   std::string key;                 // of a constant, and of a state that begins with a value: the name of its data
-  ValueIndex alias_of = kNoValue;  // planned: has no bytes of its own, but those of that (earlier) tensor
+  ValueIndex alias_of = kNoValue;  // planned: uses the bytes of that (earlier) tensor
   // Set by plan_memory().
   uint32_t arena = 0;   // 1: what one call computes, 2: states
   uint64_t offset = 0;  // bytes

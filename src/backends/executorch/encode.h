@@ -30,8 +30,8 @@ struct ExternalTensor {
   std::vector<int32_t> sizes;
 };
 
-/// Where the runtime finds payloads and data. All data of a .pte file is found by name as well, by delegates and by
-/// whoever asks; what constants need lies in one segment, which the runtime loads as a whole.
+/// Where the runtime finds payloads and data. All data of a .pte file can also be found by name, by delegates and
+/// others; data of constants is in one segment, which the runtime loads as a whole.
 struct DataMap {
   std::vector<Segment> segments;                 // by offset
   std::vector<std::vector<uint32_t>> delegates;  // [method][delegate] is this segment

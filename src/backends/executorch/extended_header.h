@@ -7,8 +7,8 @@
 
 namespace argosy::executorch {
 
-// Both kinds of files are a flatbuffer into which, behind its first eight bytes, a header is put that says where the
-// data behind it begins. Numbers are little-endian.
+// Both kinds of files are a flatbuffer with a header inserted after its first eight bytes, which says where the data
+// after it begins. Numbers are little-endian.
 
 /// A program's flatbuffer with its header; padded to where segments begin, if there are any.
 std::string with_program_header(std::string_view flatbuffer, bool has_segments, uint64_t data_size);

@@ -4,8 +4,8 @@
 
 namespace argosy::executorch {
 
-/// "fold-weights": what only arranges a weight anew (reshape, permute, slice, cast, …) becomes a weight of its own,
-/// whose recipe does it while it is written. A large weight that is used as it is too, or that the program writes,
+/// "fold-weights": nodes that only rearrange a weight (reshape, permute, slice, cast, …) become a new weight, whose
+/// recipe does that while it is written. A large weight that is also used as it is, or that the program writes,
 /// stays.
 Pass fold_weights();
 

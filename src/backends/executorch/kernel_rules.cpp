@@ -53,7 +53,7 @@ bool select_max_pool2d(AtenBuilder& f) {
   return f.replace(pooled[0]);
 }
 
-/// The kernel does not order truths.
+/// The kernel does not sort bools.
 bool select_topk(AtenBuilder& f) {
   ValueId x = f["self"];
   if (f.dtype(x) != DType::kBool) return false;
@@ -68,7 +68,7 @@ bool select_topk(AtenBuilder& f) {
   return f.replace({f.cast(found[0], DType::kBool), found[1]});
 }
 
-/// mm, or bmm over all dims but the last two made one.
+/// mm, or bmm with all dims but the last two merged.
 ValueId multiply(AtenBuilder& f, ValueId a, ValueId b) {
   if (f.rank(b) == 2) {
     if (f.rank(a) == 2) {

@@ -27,8 +27,8 @@ constexpr std::string_view kLanguageModelKernels[] = {
     "llama::update_cache_with_indices.out",
 };
 
-// Overloads named otherwise than their out form, ops that have a kernel of another name, and what works in place. No
-// kernel: the name that would follow is that of another overload.
+// Overloads whose out form has another name, ops whose kernel has another name, and in-place ops. An empty name: the
+// regular one would be that of another overload.
 constexpr IrregularKernel kIrregular[] = {
     {"_operator.add", "executorch_prim::add.Scalar"},
     {"_operator.eq", "executorch_prim::eq.Scalar"},
@@ -82,7 +82,7 @@ constexpr IrregularKernel kIrregular[] = {
     {"torch.sym_not", "executorch_prim::sym_not.Scalar"},
 };
 
-// Ops with a kernel that decompositions come before, and why. By name.
+// Ops that are decomposed although they have a kernel, and why. By name.
 struct Declined {
   std::string_view op, why;
 };
@@ -103,7 +103,7 @@ const std::string_view* find(const std::string_view (&names)[Size], std::string_
   return found != std::end(names) && *found == name ? found : nullptr;
 }
 
-/// Of all lists; what it points to lives for ever.
+/// Searches all lists; the result is valid for ever.
 const std::string_view* find(std::string_view name) {
   const std::string_view* found = find(kRegistered, name);
   return found ? found : find(kLanguageModelKernels, name);

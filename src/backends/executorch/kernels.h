@@ -20,7 +20,7 @@ bool has_kernel(std::string_view name);
 /// nullopt: none.
 std::optional<std::string_view> kernel_for(std::string_view op);
 
-/// Whether the runtime or a delegate takes a node as it is, now or after the kernel rules; what legalise leaves alone.
+/// Whether a node is legal: a kernel or a delegate takes it as it is, now or after the kernel rules.
 bool takes(const Program& program, const Component& component, const Graph& graph, const Node& node);
 
 /// An op whose kernel's name does not follow from its own.

@@ -9,12 +9,12 @@
 
 namespace argosy::executorch {
 
-/// What a program goes through before it becomes methods: made functional and normalised, bounds set, weights
-/// quantised, what XNNPACK computes cut out into graphs of its own (higher_order.delegate), everything else written
+/// The passes before a program becomes methods: it is made functional and normalised, bounds are set, weights
+/// quantised, what XNNPACK computes is cut out into sub-graphs (higher_order.delegate), and everything else is written
 /// in ops that have kernels.
 Pipeline executorch_pipeline(const LoweringOptions& options);
 
-/// The passes of it that others lack, by name. Binding a task is none of them: its plan has no text.
+/// Those of its passes that only this backend has, by name. Not bind-task: its plan has no text form.
 std::span<const NamedPass> lowering_passes();
 
 /// One component as a method, memory planned. The program has been through executorch_pipeline() and is verified. Every

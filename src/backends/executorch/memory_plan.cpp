@@ -86,7 +86,7 @@ class Lives {
     }
   }
 
-  /// What moves and loops ask for; true if a life changed.
+  /// Extends lives as moves and loops require; true if one changed.
   bool extend() {
     bool has_changed = false;
     auto cover_more = [&](Life& life, uint32_t moment) {

@@ -6,14 +6,14 @@
 namespace argosy::executorch {
 
 /// Gives every planned tensor and state a place: `arena`, `offset`, and Method::arenas. Two planned tensors share bytes
-/// only if none is read after the other is written. Inputs are planned as well (the runtime copies what it is given to
-/// there, so a call never writes its caller's memory) and live from the beginning to their last reader: callers set
-/// them before each call. Outputs live to the end. Inside a loop (a jump back) everything lives through all of it that
-/// is also needed outside of it. Where a value is moved to another, its bytes live as long as that one. Offsets are
-/// multiples of 16. Same method, same plan. Aliases get the place of what they alias, whose life covers theirs.
+/// only if none is read after the other is written. Inputs are planned as well (the runtime copies them, so a call
+/// never writes its caller's memory) and live from the beginning to their last reader: callers set them before each
+/// call. Outputs live to the end. A tensor that is needed inside and outside a loop (a jump back) lives through all of
+/// the loop. Where a value is moved to another, its bytes live as long as that one. Offsets are multiples of 16. Same
+/// method, same plan. Aliases get the place of the tensor that they alias, whose life covers theirs.
 Status plan_memory(Method& method);
 
-/// From which instruction on and up to which one the bytes of a planned tensor are needed, for reports.
+/// The first and the last instruction that need the bytes of a planned tensor, for reports.
 struct Lifetime {
   ValueIndex value = kNoValue;
   uint32_t first = 0, last = 0;  // inclusive

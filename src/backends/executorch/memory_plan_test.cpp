@@ -108,7 +108,7 @@ TEST(MemoryPlan, rejects_what_no_machine_holds) {
   EXPECT_FALSE(plan_memory(method));
 }
 
-/// Random chains with branches, aliases, lists, and one far back read of so many.
+/// Random chains with branches, aliases and lists; one of `far_read` reads may reach far back.
 Method random_method(std::mt19937& random, size_t calls, size_t far_read = 10) {
   auto pick = [&](size_t below) { return static_cast<size_t>(random() % below); };
   Method method{.name = "forward", .values = {planned(64), planned(4)}, .inputs = {0, 1}};

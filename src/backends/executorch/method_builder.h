@@ -33,7 +33,7 @@ class MethodBuilder {
   Status add_outputs(Scope& scope);
   Result<ValueIndex> new_value(const ValueType& type);
   Result<Tensor> tensor_of(const TensorType& type) const;
-  /// Of the entry graph or of one inlined: weights get their value when somebody uses them.
+  /// Of the entry graph or an inlined one: weights get their value when they are first used.
   Result<ValueIndex> index_of(Scope& scope, ValueId id);
   Result<ValueIndex> weight_index(WeightId id);
   /// Whether a tensor can be given to the caller as it is: computed by this call, and given only once.
@@ -50,13 +50,13 @@ class MethodBuilder {
   Result<std::vector<ValueIndex>> bound(Scope& scope, const Node& node, const OpSchema& schema,
                                         std::string_view kernel);
   Status add_kernel(Scope& scope, const Node& node, const OpSchema& schema);
-  /// The result is what was written, unless the kernel has a result of its own beside it ("out" of
+  /// The result is the tensor that was written, unless the kernel has another result as well ("out" of
   /// llama::update_cache).
   Status add_in_place(Scope& scope, const Node& node, const OpSchema& schema, std::string_view kernel,
                       std::vector<ValueIndex> arguments);
   /// A reshape moves no bytes: the result has those of the operand. False: it has to be copied.
   Result<bool> add_alias(Scope& scope, const Node& node);
-  /// The sizes of the result: numbers, one -1, or what a reshape was given. nullopt: not known without more work.
+  /// The sizes of the result: numbers, one -1, or the argument of a reshape. nullopt: they would have to be computed.
   Result<std::optional<std::vector<ValueIndex>>> view_sizes(Scope& scope, const Node& node);
   Status add_delegate(Scope& scope, const Node& node);
 
@@ -65,7 +65,7 @@ class MethodBuilder {
   Status add_branches(Scope& scope, const Node& node);
   Status inline_graph(Scope& scope, const Node& node, size_t argument, const std::vector<ValueIndex>& results);
   /// higher_order.scan(combine, init, xs, additional): its graph once, with a jump back. States have tensors of their
-  /// own, which every step writes anew; results of steps are put side by side.
+  /// own, which every step overwrites; results of steps are stacked.
   Status add_scan(Scope& scope, const Node& node);
   /// The kernel grows the first dim by itself, but wants the others to be right.
   void append_row(ValueIndex rows, ValueIndex row, ValueIndex step);

@@ -24,7 +24,7 @@ Status MethodBuilder::add_branches(Scope& scope, const Node& node) {
   values_.add_instruction(JumpIfFalse{values_.boolean(false), 0});
   std::get<JumpIfFalse>(method_.instructions[to_second]).target = static_cast<uint32_t>(to_end + 1);
   ARGOSY_TRY_STATUS(inline_graph(scope, node, 2, results));
-  // A jump must lead to an instruction, and outputs may follow at once.
+  // A jump must lead to an instruction, but the graph may end here: so a move is added.
   std::get<JumpIfFalse>(method_.instructions[to_end]).target = static_cast<uint32_t>(method_.instructions.size());
   values_.add_instruction(Move{values_.boolean(false), values_.computed_number()});
   return {};

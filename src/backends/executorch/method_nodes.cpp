@@ -113,7 +113,7 @@ Status MethodBuilder::add_in_place(Scope& scope, const Node& node, const OpSchem
     bool is_target = i < schema.returns.size() && schema.returns[i].is_written;
     if (is_target) {
       scope.indices[node.outputs[i].index] = target;
-      // A kernel that insists on a result of its own, and leaves it as it is, gets what it has written.
+      // A kernel that takes an out tensor but does not change it is given the tensor that it writes.
       if (kernel.ends_with(".out")) arguments.push_back(target);
     } else {
       ARGOSY_TRY(scope.indices[node.outputs[i].index], new_value(scope.graph[node.outputs[i]].type));

@@ -23,7 +23,7 @@ class MethodValues {
   ValueIndex real(double value);
   ValueIndex boolean(bool value);
   ValueIndex text(std::string_view value);
-  /// A number that an instruction computes, of any kind: what computes it decides.
+  /// A number that an instruction computes; the instruction decides on its kind.
   ValueIndex computed_number() { return add(int64_t{0}); }
   ValueIndex integers(std::vector<ValueIndex> items);
   ValueIndex tensors(std::vector<ValueIndex> items, bool has_none) {

@@ -6,8 +6,8 @@
 
 namespace argosy::executorch {
 
-/// Products that are summed in the largest call of a graph: of linear layers, products of matrices, convolutions and
-/// attention, in what it delegates too (and in branches and bodies, once). 0 for a size without a bound.
+/// Multiply-adds in the largest call of a graph: of linear layers, products of matrices, convolutions and attention,
+/// delegated ones too (branches and bodies of loops count once). 0 for an unbounded size.
 uint64_t multiply_adds(const Program& program, const Component& component, const Graph& graph);
 
 }  // namespace argosy::executorch

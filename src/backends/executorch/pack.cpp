@@ -10,8 +10,8 @@
 namespace argosy::executorch {
 namespace {
 
-/// Blocks that have their place, found by the time they live in: time is cut into spans, and each span knows who lives
-/// in it, so that looking for company costs what there is of it and not all blocks.
+/// Placed blocks, found by lifetime: time is cut into spans, and each span lists the blocks that exist in it, so that
+/// finding the blocks that exist together with another one need not visit all of them.
 class Placed {
  public:
   explicit Placed(std::span<const TimedBlock> blocks) : blocks_(blocks), seen_(blocks.size(), kNever) {
@@ -44,7 +44,7 @@ class Placed {
   std::span<const TimedBlock> blocks_;
   uint32_t step_ = 1;
   std::vector<std::vector<uint32_t>> spans_;
-  std::vector<uint32_t> seen_;  // who asked last
+  std::vector<uint32_t> seen_;  // by block: the last `block` that found it
   std::vector<uint32_t> company_;
 };
 

@@ -18,8 +18,8 @@ struct Packing {
 };
 
 /// Gives every block an offset (a multiple of `alignment`) such that no two that exist at the same moment overlap, in
-/// little space: of several orders in which blocks are placed, each into the tightest gap, the best one counts. Same
-/// blocks, same offsets. Near to linear in the number of blocks where most live shortly.
+/// little space: blocks are placed in several orders, each into the tightest gap, and the best result is taken. Same
+/// blocks, same offsets. Nearly linear in the number of blocks if most are short-lived.
 Packing pack(std::span<const TimedBlock> blocks, uint64_t alignment);
 
 /// The most bytes that exist at one moment: no packing is smaller.

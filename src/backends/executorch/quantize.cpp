@@ -38,7 +38,7 @@ constexpr std::string_view kEmbeddingNibblesTyped =
     "quantized_decomposed::embedding_4bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int "
     "weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor";
 
-// The attribute of a program that has what was stored, a line each.
+// The attribute of a program that lists the quantised weights, a line each.
 constexpr std::string_view kQuantizedWeights = "quantized-weights";
 
 int64_t group_of(const LinearQuantization& how) {
@@ -111,7 +111,7 @@ class Quantizer {
 
   bool has_changed() const { return has_changed_; }
 
-  /// What was asked for and fits nothing is an error; what fits some is told in one line.
+  /// An encoding that fits no weight is an error; one that fits only some gives a note.
   Status check_all() const {
     auto linear = [&](const LinearQuantization& how, std::string_view flag, std::string_view what, const Tally& tally) {
       return how.encoding == LinearEncoding::kFloat ? Status() : tally.check(flag, what, group_of(how), diagnostics_);

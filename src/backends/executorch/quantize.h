@@ -18,13 +18,13 @@ inline constexpr std::string_view kQuantizedLinear =
 std::string_view name_of(LinearEncoding encoding);
 
 /// "quantize-weights": stores weights of linear layers and embeddings as integers, as the options say. A weight that
-/// both use gets an encoding for each. Layers whose rows are not made of groups of the size that is asked for stay as
-/// they are, and a note counts them; if that is all of them, or there are none, it is an error.
+/// both use gets an encoding for each. Layers whose rows cannot be cut into groups of the given size stay as they are,
+/// and a note counts them; if these are all layers, or there are no layers, it is an error.
 Pass quantize_weights(const LoweringOptions& options);
 
 /// What that pass stored as integers: a line "WEIGHT USE ENCODING GROUP" each, in order, every one once.
 std::vector<std::string> quantized_weights(const Program& program);
-/// What can be said of the options before there is a program: what the recipe's kernels compute, and sizes of groups.
+/// Checks options before there is a program: encodings that the recipe's kernels compute, and group sizes.
 Status check_quantization(const LoweringOptions& options);
 
 }  // namespace argosy::executorch

@@ -237,7 +237,7 @@ class Reader {
     const auto* place = tensor.allocation_info();
     if (!place) {
       result.storage = Storage::kConstant;
-      // Without data either, it is memory that the caller brings: not ours, and of no arena.
+      // Without data either, it is memory that the caller provides, in no arena.
       if (!is_external && result.key.empty()) {
         ARGOSY_TRY(result.key, key_of(tensor.data_buffer_idx(), constants_));
       }
@@ -283,7 +283,7 @@ class Reader {
     DelegateContents& contents = file_.delegates.back().back();
     contents.payload_bytes = range.size;
     payload_bytes_ += range.size;
-    // Delegates may name one segment again and again.
+    // Delegates may name one segment many times, so the sum is limited.
     if (result.backend != kXnnpackBackend || payload_bytes_ > kMaxPayload) return result;
     std::vector<std::byte> payload(range.size);
     ARGOSY_TRY_STATUS(read_(range.offset, payload));

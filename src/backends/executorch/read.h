@@ -16,7 +16,7 @@ namespace argosy::executorch {
 /// What a delegate of a file computes, as far as its payload can be read.
 struct DelegateContents {
   uint64_t payload_bytes = 0;
-  uint64_t nodes = 0;                     // 0: of a backend whose payloads are not known
+  uint64_t nodes = 0;                     // 0: the backend's payloads cannot be read
   std::map<std::string, uint64_t> kinds;  // nodes by what they compute
 };
 
@@ -26,9 +26,9 @@ struct StoredData {
   uint64_t bytes = 0;
 };
 
-/// A .pte file, read back. Methods are as in a document, but for payloads, names of inputs and outputs, and aliases,
-/// which stand as tensors of their own; every index in them is in range, and lists of tensors hold tensors. Constants
-/// have a key only where the file names their data.
+/// A .pte file, read back. Methods are as in a document, but without payloads and names of inputs and outputs, and with
+/// aliases as tensors of their own; every index in them is in range, and lists of tensors hold tensors. Constants have
+/// a key only where the file names their data.
 struct ProgramFile {
   uint64_t bytes = 0, flatbuffer_bytes = 0, data_bytes = 0;
   std::vector<Method> methods;

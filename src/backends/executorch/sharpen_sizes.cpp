@@ -44,7 +44,7 @@ size_t size_of(SymExpr expression) {
   return count;
 }
 
-/// What a size of a reshape's result is, if its argument says it in fewer words than the type.
+/// A size of a reshape's result, if the argument has a shorter expression for it than the type.
 std::optional<Equality> find_equality(const Component& component, const Graph& graph, const Node& node) {
   const TensorType* type = graph[node.outputs[0]].tensor();
   const auto* given = node.arguments[1].get_if<IntList>();

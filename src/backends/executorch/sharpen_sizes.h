@@ -4,8 +4,8 @@
 
 namespace argosy::executorch {
 
-/// "sharpen-sizes": a reshape says what sizes its result has, often in simpler words than the trace found: 4, where the
-/// type has n // (n // 4). All types of the component then say it so, and bounds are no wider than they must be.
+/// "sharpen-sizes": a reshape states the sizes of its result, often more simply than the trace found them: 4, where the
+/// type has n // (n // 4). All types of the component then use the simpler form, which keeps bounds tight.
 Pass sharpen_sizes();
 
 }  // namespace argosy::executorch

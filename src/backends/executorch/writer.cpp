@@ -15,13 +15,13 @@ namespace {
 
 uint64_t bytes_of(const NamedData& data) { return static_cast<uint64_t>(data.source->bytes()); }
 
-/// Kernels want 16; a cache line is better where it costs nothing. Nothing needs no place: no file ends in padding.
+/// Kernels want 16; a cache line is better where it costs nothing. Empty data is not aligned: no file ends in padding.
 uint64_t place_after(uint64_t end, uint64_t size) {
   if (size == 0) return end;
   return rounded_up(end, size < 1024 ? 16 : 64);
 }
 
-/// Who takes each piece of data.
+/// Which pieces of data constants and states use.
 struct Users {
   std::vector<bool> constants, states;
 };
@@ -148,7 +148,7 @@ Result<Layout> Layout::build(Document document, DataPlace place) {
 Status Layout::build_inside() {
   ARGOSY_TRY(Users users, users_of(document_));
   Payloads payloads = join_payloads(document_);
-  // Constants first and together, as the runtime keeps their segment loaded; delegates let go of what they have packed,
+  // Constants first and together, as the runtime keeps their segment loaded; data that delegates have packed is freed,
   // and initial states are read once.
   std::vector<size_t> order(document_.data.size());
   std::iota(order.begin(), order.end(), 0);

@@ -93,7 +93,7 @@ TEST(Writer, what_is_written_is_read_back) {
   EXPECT_EQ(file->delegates[0][0].nodes, 0U);
   ASSERT_EQ(file->data.size(), 3U);
   EXPECT_EQ(file->data[0].bytes, 12'000'000U);
-  // What constants need is loaded as a whole, and is no more than that.
+  // The segment of constants is loaded as a whole, and holds nothing else.
   EXPECT_EQ(file->constant_bytes, 32U);
 }
 

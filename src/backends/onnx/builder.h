@@ -16,14 +16,14 @@ using Refs = std::vector<Ref>;
 using Ints = std::vector<int64_t>;
 using Attributes = std::vector<Attribute>;
 
-/// Builds a Model node by node. Knows ONNX and which element types ONNX Runtime's CPU kernels take: inputs of another
-/// type are cast to one that is taken and the result is cast back, so that nobody else has to think of it.
+/// Builds a Model node by node. Knows ONNX and which dtypes ONNX Runtime's CPU kernels take: inputs of another dtype
+/// are cast to one that is taken and the result is cast back, so that callers need not care.
 class Builder {
  public:
   explicit Builder(int opset);
 
   int opset() const { return model_.opset; }
-  /// The model is written for this opset at most. Nothing made so far or later may need a newer one.
+  /// Limits the model to this opset. No node, made before or after, may need a newer one.
   void limit_opset(int opset) { model_.opset = std::min(model_.opset, opset); }
   /// Nodes may compute in bf16 from now on, which no CPU kernel does: the model is for other engines.
   void keep_bf16() { keeps_bf16_ = true; }
@@ -54,7 +54,7 @@ class Builder {
   Ref cast(Ref value, DType dtype);
   /// A tensor of a shape (i64, one dim) whose elements are all `scalar`, a constant without dims.
   Ref fill(Ref shape, Ref scalar);
-  /// What nodes are named after from now on: the place in the user's model.
+  /// Nodes added from now on are named after this place in the user's model.
   void set_origin(std::string name) { origin_ = std::move(name); }
 
   // ---- graphs

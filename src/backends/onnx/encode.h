@@ -12,7 +12,7 @@ namespace argosy::onnx {
 
 /// Initializers of up to this size always lie in the model itself, where every reader finds them.
 inline constexpr int64_t kSmallTensorBytes = 1024;
-/// Readers of protobuf refuse more.
+/// protobuf readers refuse larger models.
 inline constexpr uint64_t kMaxModelBytes = INT32_MAX;
 
 /// Where the bytes of one initializer are: in a file beside the model, or in the model.

@@ -23,7 +23,7 @@ struct Constant {
 /// Constants of more elements are not folded: they would make a model larger.
 inline constexpr int64_t kMaxFoldedElements = 128;
 
-/// nullopt: too large, or of a type that nothing computes with.
+/// nullopt: too large, or of a dtype that is not folded.
 std::optional<Constant> read_constant(const TensorSource& source);
 TensorSourcePtr to_source(const Constant& constant);
 

@@ -122,7 +122,7 @@ DType kernel_type(const KernelTypes& types, DType dtype, bool keeps_bf16) {
   if ((types.taken & bit(dtype)) != 0 || (dtype == kBF16 && keeps_bf16)) return dtype;
   bool is_real = kind_of(dtype) == DTypeKind::kFloat;
   bool is_unsigned = kind_of(dtype) == DTypeKind::kUnsigned;
-  // Nearest first: what holds all values of the other.
+  // The nearest type that holds all values of `dtype`.
   for (DType wider : {kI32, kI64, kF32, kF64}) {
     if ((types.taken & bit(wider)) == 0) continue;
     bool is_real_too = kind_of(wider) == DTypeKind::kFloat;
@@ -130,7 +130,7 @@ DType kernel_type(const KernelTypes& types, DType dtype, bool keeps_bf16) {
     int digits = wider == kF32 ? 24 : wider == kF64 ? 53 : bits_of(wider) - 1;
     if (is_real || bits_of(dtype) - (is_unsigned ? 0 : 1) <= digits) return wider;
   }
-  // Of 64 bits not all values are held: as many as can be.
+  // No type holds all values of 64 bits: the one that holds most.
   for (DType wide : {kI64, kF64, kF32, kI32}) {
     if ((types.taken & bit(wide)) != 0) return wide;
   }

@@ -17,7 +17,7 @@ struct KernelTypes {
   bool keeps_type = true;       // the (first) result has it too
 };
 
-/// The row of an op; null: every type is taken, or nobody has found one that is not.
+/// The row of an op; null: every type is taken, as far as is known.
 const KernelTypes* kernel_types(std::string_view op);
 
 /// The type to compute with in place of one that a kernel does not take; the type itself if there is none (ONNX Runtime

@@ -17,8 +17,8 @@ namespace argosy::onnx {
 struct LayoutOptions {
   WeightsMode weights = WeightsMode::kCopy;
   std::string data_file = "model.onnx.data";  // its name
-  /// What a data file may hold, unless a single tensor is larger; the rest goes to NAME_1, NAME_2 and so on. 0: no
-  /// limit.
+  /// The largest size of a data file, unless a single tensor is larger; the rest goes to NAME_1, NAME_2 and so on. 0:
+  /// no limit.
   uint64_t max_data_bytes = 0;
   /// With kLink: the files that may be linked, as file_range() names them, and what their names in the bundle begin
   /// with.
@@ -36,7 +36,7 @@ struct Layout {
   struct LinkedFile {
     std::filesystem::path from;
     std::string name;
-    uint64_t bytes = 0;  // of it that are used
+    uint64_t bytes = 0;  // that are used
   };
   struct DataFile {
     std::string name;

@@ -28,7 +28,7 @@ Pipeline onnx_pipeline(const LoweringOptions&, std::optional<Pass> bind) {
   pipeline.add(functionalise());
   pipeline.add(normalise());
   if (bind) {
-    pipeline.add(eliminate_dead_code());  // what callers pass in vain is not read then
+    pipeline.add(eliminate_dead_code());  // so that inputs that nothing needs are not read
     pipeline.add(*std::move(bind));
   }
   pipeline.add(decompose_complex());

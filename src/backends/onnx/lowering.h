@@ -11,11 +11,11 @@
 
 namespace argosy::onnx {
 
-/// What a program goes through before it is translated: made functional, no-ops dropped, taken apart as far as the
-/// translations need it. `bind` changes what callers see of it, once it is functional.
+/// The passes before a program is translated: it is made functional, no-ops are dropped, ops decomposed as far as the
+/// translations need it. `bind` changes its border, once it is functional.
 Pipeline onnx_pipeline(const LoweringOptions& options, std::optional<Pass> bind = {});
 
-/// The passes of it that others lack, by name.
+/// Those of its passes that only this backend has, by name.
 std::span<const NamedPass> lowering_passes();
 
 /// One component as a model. The program has been through onnx_pipeline() and is verified. Every op that cannot be
@@ -23,10 +23,10 @@ std::span<const NamedPass> lowering_passes();
 Result<Model> translate(const Program& program, const Component& component, const LoweringOptions& options,
                         Diagnostics& diagnostics);
 
-/// Folds small constants, merges equal nodes, drops what does nothing and what nobody uses. Keeps inputs and outputs.
+/// Folds small constants, merges equal nodes, drops no-ops and unused nodes. Keeps inputs and outputs.
 Status optimize(Model& model);
 
-/// Only the last of these: what a model must be free of in any case.
+/// Only drops unused nodes: needed for every model.
 void eliminate_dead_nodes(Model& model);
 
 }  // namespace argosy::onnx

@@ -9,7 +9,7 @@
 namespace argosy::onnx {
 namespace {
 
-/// Hands out names that nobody else has, in time that does not depend on how many share a stem.
+/// Gives out unique names, in time that does not depend on how many share a stem.
 class NameTable {
  public:
   bool reserve(const std::string& name) { return taken_.insert(name).second; }
@@ -36,7 +36,7 @@ class Namer {
   explicit Namer(Model& model) : model_(model), is_named_(model.values.size()) {}
 
   void run() {
-    // What callers see comes first, so that nothing inside takes its name.
+    // Names that callers see are taken first, so that no inner value takes them.
     keep(model_.graphs[0].inputs);
     keep(model_.graphs[0].outputs);
     for (const Initializer& each : model_.initializers) name(each.value, "const");

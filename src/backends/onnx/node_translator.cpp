@@ -315,7 +315,7 @@ void NodeTranslator::yield(const Refs& values) const {
       translator_.set(output, values[i]);
       continue;
     }
-    if (!values[i].is_valid()) continue;  // a result that nobody uses
+    if (!values[i].is_valid()) continue;  // an unused result
     translator_.set(output, cast(values[i], result(i).dtype));
   }
 }

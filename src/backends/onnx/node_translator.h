@@ -26,9 +26,9 @@ struct Declined : std::exception {
 
 using Shape = std::span<const SymExpr>;
 
-/// The arguments of one verified node in, ONNX nodes out. Arguments are asked for by their names in the op's schema; a
-/// wrong name is a bug of ours. Every number may be asked for as a value; asking for a plain number where the model
-/// computes one declines the node.
+/// Turns the arguments of one verified node into ONNX nodes. Arguments are read by their names in the op's schema; a
+/// wrong name is a bug of ours. Every number can be read as a value; reading a plain number where the model computes
+/// one declines the node.
 class NodeTranslator {
  public:
   NodeTranslator(Translator& translator, NodeId node) : translator_(translator), node_(node) {}
@@ -44,7 +44,7 @@ class NodeTranslator {
   std::string text(std::string_view name) const;
   std::optional<DType> dtype(std::string_view name) const;
   Ints integers(std::string_view name) const;
-  /// A number as it is, if it is one and not a value.
+  /// A number that is a constant; nullopt if it is computed.
   std::optional<int64_t> constant_integer(std::string_view name) const;
   std::optional<double> constant_number(std::string_view name) const;
   Ref size(std::string_view name) const;                 // i64[1]
@@ -81,7 +81,7 @@ class NodeTranslator {
   /// A size as i64[1], a shape as i64[n].
   Ref size(SymExpr expression) const;
   Ref sizes(Shape shape) const;
-  /// Says what a symbol of the emitter's own is; i64[1].
+  /// Defines a symbol that the emitter made by a value, i64[1].
   void define_size(SymExpr symbol, Ref value) const;
   /// A [1] value without its dim.
   Ref without_dims(Ref value) const;
@@ -109,7 +109,7 @@ class NodeTranslator {
   Ref div(Ref a, Ref b) const { return node("Div", {a, b}); }
 
   // ---- results
-  /// What the node's results are; each is cast to the type that the node says.
+  /// Sets the node's results; each is cast to the dtype that the node has.
   void yield(Ref value) const { yield(Refs{value}); }
   void yield(const Refs& values) const;
   [[noreturn]] void decline(std::string message, std::string hint = {}) const;

@@ -81,7 +81,7 @@ class Simplifier {
 
   void replace(Ref old_value, Ref new_value) { replacements_[old_value.index] = new_value; }
 
-  /// Nodes that give what they are given.
+  /// Drops a node whose result is its input.
   bool drop(const Node& node) {
     if (node.inputs.empty() || !node.inputs[0].is_valid()) return false;
     const Value &input = model_[node.inputs[0]], &output = model_[node.outputs[0]];
@@ -139,7 +139,7 @@ class Simplifier {
   std::unordered_map<std::string, std::vector<Ref>> seen_;
 };
 
-/// Drops nodes that nobody uses, innermost uses first, and then constants.
+/// Drops unused nodes, innermost uses first, and then constants.
 class Sweeper {
  public:
   explicit Sweeper(Model& model) : model_(model), is_used_(model.values.size()) {}

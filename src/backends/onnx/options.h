@@ -14,7 +14,7 @@ struct LoweringOptions {
 /// Where weights that are not small go.
 enum class WeightsMode : uint8_t {
   kCopy,   // into one data file beside the models
-  kLink,   // what lies unchanged in a checkpoint's file stays there, linked into the bundle; the rest as kCopy
+  kLink,   // unchanged data of a checkpoint's file stays there, linked into the bundle; the rest as kCopy
   kEmbed,  // into the models
 };
 

@@ -5,7 +5,7 @@
 namespace argosy::onnx {
 namespace {
 
-/// -x of a term that is a product with a negative number first: what a sum subtracts.
+/// The negated term, if it is a negative number or a product with one in front: a sum then subtracts it.
 std::optional<std::pair<int64_t, SymExpr>> negated(SymContext& symbols, SymExpr term) {
   if (auto number = term.as_integer()) {
     if (*number < 0 && *number != INT64_MIN) return std::pair(-*number, symbols.integer(-*number));

@@ -19,10 +19,10 @@ class Sizes {
 
   /// Expressions that appear as a dim of this tensor can be had from it.
   void add_root(Ref tensor, std::span<const SymExpr> shape);
-  /// A symbol (or expression) that a value of shape [1] is.
+  /// Defines a symbol (or expression) by a value of shape [1].
   void define(SymExpr expression, Ref value);
 
-  /// nullopt: some symbol of the expression is nowhere to be found.
+  /// nullopt: no value is known for some symbol of the expression.
   std::optional<Ref> value(SymExpr expression);
   /// A shape, i64[n]: a constant where all sizes are numbers.
   std::optional<Ref> shape(std::span<const SymExpr> sizes);

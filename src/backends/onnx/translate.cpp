@@ -219,7 +219,7 @@ Refs Translator::run_subgraph(GraphId graph, const Refs& inputs) {
 void Translator::add_outputs() {
   std::set<std::string> taken;
   for (Ref input : builder_.root().inputs) taken.insert(builder_[input].name);
-  // The names of outputs are a contract; values inside make room for them.
+  // Names of outputs are a contract; inner values that have one of them are renamed.
   std::set<Ref> used(builder_.root().inputs.begin(), builder_.root().inputs.end());
   for (const Initializer& weight : builder_.model().initializers) used.insert(weight.value);
   for (size_t i = 0; i < component_.outputs.size(); ++i) {

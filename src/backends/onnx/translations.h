@@ -15,7 +15,7 @@ struct Translation {
   std::string_view op;  // "aten.gelu.default"
   void (*emit)(const NodeTranslator&, const Translation&);
   std::string_view onnx_op = {};  // for emitters that serve several ops
-  /// Of an op that passes/decompose/ could write in others: the ONNX op that it is ("Softplus"), or what the row saves.
+  /// Why an op that has a decomposition has a row: the ONNX op that it is ("Softplus"), or what the row saves.
   std::string_view why = {};
 };
 
@@ -23,7 +23,7 @@ struct Translation {
 using Translations = OpTable<Translation>;
 Translations all_translations();
 
-/// Whether ONNX has a node for it; what legalise leaves alone.
+/// Whether a node is legal: ONNX has a node for it.
 bool takes(const Program& program, const Component& component, const argosy::Graph& graph, const argosy::Node& node);
 
 /// All compiled-in rows, sorted by op.

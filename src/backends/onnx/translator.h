@@ -34,7 +34,7 @@ class Translator {
   Ref number(ValueId value);
   void set(ValueId value, Ref ref);
 
-  /// The nodes of a sub-graph, into the graph that is open, with these values as its inputs. Returns its outputs.
+  /// Adds the nodes of a sub-graph to the open graph, with these values as its inputs. Returns its outputs.
   Refs run_subgraph(GraphId graph, const Refs& inputs);
   /// An output of a graph: a tensor, or a number as a tensor without dims.
   Ref output_value(const Argument& output);
@@ -44,7 +44,7 @@ class Translator {
   void add_outputs();
   void run_nodes();
   void translate_node(NodeId node);
-  /// How the node's op becomes ONNX; declined if nothing tells. A user's row goes before ours.
+  /// How the node's op becomes ONNX; declined if there is no row. A user's row is preferred to ours.
   const Translation& translation_of(NodeId node) const;
   std::vector<Dim> dims_of(const TensorType& type) const;
   std::string dim_name(SymExpr size) const;

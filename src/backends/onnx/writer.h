@@ -35,12 +35,12 @@ class Bundle {
 
   const std::vector<NamedModel>& models() const { return models_; }
   const Layout& layout() const { return layout_; }
-  /// What write() writes: models with what is embedded in them, and the data file; linked files take nothing.
+  /// Bytes that write() writes: models with what is embedded in them, and the data file; linked files do not count.
   uint64_t new_bytes() const;
   uint64_t linked_bytes() const;
   /// Model i as it is written.
   Result<EncodedModel> encoded(size_t index) const;
-  /// To be written with model i; known late, such as whether it was checked.
+  /// Metadata to be written with model i that is only known late, such as whether it was checked.
   void set_metadata(size_t index, std::string key, std::string value);
 
   /// Writes all files into an existing folder and links what is linked; `options.progress` counts the bytes of tensors.

@@ -15,7 +15,7 @@ class ArgumentWriter {
   void value(const Graph& graph, ValueId id);
   /// {"name": …}
   void name(const Graph& graph, ValueId id);
-  /// What is neither a value of a graph nor a graph nor a list: the same everywhere.
+  /// An argument that is no value, no graph and no list.
   Status constant(const Argument& argument);
   /// Any list, or a constant.
   Status list_or_constant(const Graph& graph, const Argument& argument);

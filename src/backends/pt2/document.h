@@ -21,7 +21,7 @@ enum class MissingWeights : uint8_t {
 struct Pt2DocumentOptions {
   std::string root;  // the folder that all entries are in; torch takes the file's name without its extension
   MissingWeights missing_weights = MissingWeights::kRefuse;
-  /// What torch calls example inputs, by component, in its own encoding. A component without gets none.
+  /// Example inputs, as torch calls them, by component, in torch's encoding. Components without an entry have none.
   std::map<std::string, TensorSourcePtr> sample_inputs;
 };
 
@@ -35,7 +35,7 @@ struct Pt2Document {
   std::string root;  // ends in "/"
   std::vector<Entry> entries;
 
-  /// A file that torch.export.load hands out by `extra_files`.
+  /// A file that torch.export.load returns in `extra_files`.
   void add_extra(std::string_view name, std::string text);
   /// Of all entries, without the zip's own headers.
   uint64_t content_bytes() const;

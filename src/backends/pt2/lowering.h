@@ -4,11 +4,11 @@
 
 namespace argosy {
 
-/// What a program goes through before it is written as a standalone PyTorch program: ops that a torch without other
-/// packages does not have are taken apart; one that is left is an error that names it and its place in the model.
+/// The passes before a program is written as a standalone PyTorch program: ops that torch does not have without other
+/// packages are decomposed; one that is left is an error that names it and its place in the model.
 Pipeline pt2_pipeline();
 
-/// The passes of it that others lack, by name.
+/// Those of its passes that only this backend has, by name.
 std::span<const NamedPass> pt2_lowering_passes();
 
 }  // namespace argosy

@@ -127,7 +127,7 @@ Status write_calls(JsonWriter& json, const Component& component) {
   return {};
 }
 
-// What torch itself said of ranges goes back as it came: guards, which narrow them further here, go along too.
+// torch's own ranges are written back unchanged: guards, which narrow them further here, are written too.
 Status write_ranges(JsonWriter& json, const Component& component) {
   if (find_attribute(component, kPt2Ranges) != nullptr) return write_kept(json, component, kPt2Ranges, "");
   json.begin_object();

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kScratch = size_t{1} << 20;
 
-// The class that torch's pickles name the dtype of a storage by; empty if there is none here.
+// The class by which torch's pickles name the dtype of a storage; empty if there is none here.
 std::string_view storage_class(DType dtype) {
   switch (dtype) {
     case DType::kF64: return "DoubleStorage";

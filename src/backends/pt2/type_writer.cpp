@@ -35,7 +35,7 @@ Pt2TypeWriter::Pt2TypeWriter(const Component& component)
   std::string_view float_hints = attribute(component, kPt2FloatHints);
   if (float_hints.empty()) return;
   Result<JsonDocument> document = JsonDocument::parse(float_hints, kPt2FloatHints);
-  if (!document) return;  // hints are a help, not a need
+  if (!document) return;  // hints are optional
   for (auto [srepr, value] : document->root().members()) {
     if (std::optional<double> number = value.as_double()) float_hints_.emplace(srepr, *number);
   }

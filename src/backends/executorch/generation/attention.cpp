@@ -148,7 +148,7 @@ class AttentionRewriter {
     replace(node, f.node(kCustomSdpa, std::move(named), query_type.dtype, f.shape(swapped)));
   }
 
-  /// Models put heads behind tokens again, as the result has them.
+  /// The kernel's result has heads behind tokens, as models swap them next: such swaps are dropped.
   void replace(NodeId node, ValueId result) {
     ValueId old_result = call_.graph()[node].outputs[0];
     std::vector<NodeId> swaps;

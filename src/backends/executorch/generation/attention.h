@@ -8,8 +8,8 @@
 
 namespace argosy::executorch {
 
-/// Puts masks that say nothing but conditions on positions (MaskReader) in a form that is computed from positions
-/// alone, one for all that say the same. Before states are kept.
+/// Replaces masks that are nothing but conditions on positions (MaskReader) by masks computed from positions alone, one
+/// for all that are equal. Before states are kept.
 void simplify_masks(DecoderCall& call);
 
 /// Attention over kept keys and values becomes llama::custom_sdpa where that computes the same: keys, values and

@@ -10,7 +10,7 @@
 namespace argosy::executorch {
 namespace {
 
-// The result is the cache: who reads it comes after what is written. The kernel's own result means nothing.
+// The result stands for the cache, so that its readers come after the write. The kernel's own result means nothing.
 constexpr std::string_view kUpdateCache =
     "llama::update_cache(Tensor value, Tensor(a!) cache, SymInt start_pos) -> Tensor(a!)";
 
@@ -114,7 +114,7 @@ class StateKeeper {
     ValueId joined = call_.graph()[join].outputs[0];
     call_.rewriter.replace_uses(joined, all);
     call_.rewriter.erase(join);
-    // Everything else that looks at what was there before sees it in the cache, where the call changes nothing of it.
+    // Other readers of past tokens read them from the cache, where the call does not change them.
     if (!call_.graph()[value].uses.empty()) {
       Use first = call_.graph()[value].uses.front();
       for (const Use& use : call_.graph()[value].uses) {

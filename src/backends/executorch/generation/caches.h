@@ -17,15 +17,15 @@ Result<std::vector<CacheState>> read_cache_states(const Component& component);
 
 /// The keys or values of a layer, kept by the program.
 struct CachedKeys {
-  ValueId cache;                // after the call's have been written
+  ValueId cache;                // after the keys or values of the call have been written
   bool has_heads_last = false;  // [1, largest, heads, size]; else [1, heads, largest, size]
 };
 
-/// Makes buffers of the program of all states of a decoder: what grows with the tokens has room for `largest` of them,
-/// and is written at the positions of the call; anything else is written as a whole, and is zero for a call that begins
-/// at position 0. Their inputs and outputs go. A state that grows otherwise than by adding the call's tokens at its end
-/// is an error.
-/// Returns, by value that reads all `total` of a layer's, where they are kept.
+/// Makes all states of a decoder buffers of the program. States that grow with the tokens have room for `largest`
+/// tokens, and are written at the positions of the call; others are written as a whole, and are zero for a call that
+/// begins at position 0. Their inputs and outputs are removed. A state that grows otherwise than by adding the call's
+/// tokens at its end is an error.
+/// Returns where keys or values are kept, by index of the value that reads all `total` of a layer.
 Result<std::map<uint32_t, CachedKeys>> keep_states(DecoderCall& call, const std::vector<CacheState>& states,
                                                    bool use_custom_op);
 

@@ -7,13 +7,13 @@
 
 namespace argosy::executorch {
 
-/// Lets a decoder compute what it attends to of the encoder's result by itself: inputs that the capture's wiring fills
-/// with results of `encoder` other than its hidden states go, and the nodes that compute them come along, fed by the
-/// decoder's input for hidden states. What depends on other inputs of the encoder too is an error.
+/// Makes a decoder compute its cross states itself: inputs that the capture's wiring fills with results of `encoder`
+/// other than its hidden states are removed, and the nodes that compute them are copied, fed by the decoder's input for
+/// hidden states. A result that also depends on other inputs of the encoder is an error.
 Status compute_cross_states(Program& program, const Component& encoder, Component& decoder);
 
-/// The name of the output of `from` that the capture's wiring leads to that input of `to`; "" if there is none. Inputs
-/// are named as graphs name them.
+/// The name of the output of `from` that the capture's wiring connects to that input of `to`; "" if there is none.
+/// Inputs have the names of the graphs.
 Result<std::string> wired_output(const Program& program, const std::string& from, const std::string& to,
                                  const std::string& input);
 

@@ -92,7 +92,7 @@ class DecoderBinder {
       if (type != nullptr && type->shape.size() == 3 && type->shape[1].kind() == SymKind::kSymbol)
         encoder_ = type->shape[1];
     }
-    // Whatever else varies is how many tokens there were before, or are in all.
+    // All other sizes that vary are the number of past tokens, or of all tokens.
     SymExpr past = symbols.sub(total_, sequence_);
     for (const CacheState& state : states) {
       const InputSpec* input = find_input(component_, state.input);
@@ -117,7 +117,7 @@ class DecoderBinder {
                 "give --max_seq_len a larger number");
   }
 
-  /// Sizes of inputs that go are numbers of the call.
+  /// Replaces sizes of inputs that are removed by numbers of the call.
   void replace_sizes(DecoderCall& call, ValueId input) {
     const std::vector<Use> uses = call.graph()[input].uses;
     for (const Use& use : uses) {
@@ -163,7 +163,7 @@ class DecoderBinder {
     const TensorType type{found->dtype, found->shape, {}};
     ValueId bound;
     if (name == "position_ids") {
-      // Several rows of positions are those of pictures: their height, their width.
+      // Several rows of positions are for pictures: heights and widths.
       if (media_.kinds > 0 && type.shape.size() > 2) cannot_bind(name);
       bound = positions_as(call, type.shape);
     } else if (name == "cache_position") {
@@ -195,7 +195,7 @@ class DecoderBinder {
     return call.top().expand(positions, shape);
   }
 
-  /// Sizes are those of the call, or of what the encoder saw.
+  /// Its sizes are those of the call, or of the encoder's result.
   ValueId filled(DecoderCall& call, const TensorType& type, int64_t value) {
     std::vector<ValueId> from;
     if (encoder_.is_valid()) from.push_back(find_input(component_, kEncoderStates)->value);
@@ -271,7 +271,7 @@ class DecoderBinder {
   Component& component_;
   const TaskOptions& options_;
   const MediaTokens& media_;
-  ValueId token_types_;  // of all tokens, if the decoder is told
+  ValueId token_types_;  // of all tokens, if the decoder takes them
   std::string_view token_input_;
   ValueId tokens_;
   SymExpr sequence_, total_, encoder_;

@@ -10,8 +10,8 @@
 
 namespace argosy::executorch {
 
-/// Makes the component a method of a decoder, as bind_task() says. Cross states of a model that also reads
-/// are inputs no longer (see cross_states.h).
+/// Makes the component a method of a decoder, as bind_task() says. Cross states of a model with an encoder are no
+/// longer inputs (see cross_states.h).
 /// An input that runners do not pass is bound to a constant only where that is what the model computes without it:
 /// masks are one, since no token is padding; types of tokens are zero in a text without media. Else it is an error.
 Status bind_decoder(Program& program, Component& component, const TaskOptions& options, const MediaTokens& media);

@@ -7,8 +7,8 @@
 
 namespace argosy::executorch {
 
-/// Where the tokens of one call of a decoder are among all tokens, while its entry graph is changed; builders know the
-/// numbers of the call. Batches have one row. total = tokens before the call + sequence.
+/// The border of a decoder, with the positions of one call's tokens among all tokens; builders know these numbers.
+/// Batches have one row. total = tokens before the call + sequence.
 class DecoderCall : public Border {
  public:
   static constexpr std::string_view kPositions = "cache_position";
@@ -26,7 +26,7 @@ class DecoderCall : public Border {
   SymExpr integer(int64_t value) { return symbols().integer(value); }
   SymExpr past() { return symbols().sub(total, sequence); }
 
-  /// [1, a, b, c] -> [1, b, a, c], without a node where the tensor is the other one's result.
+  /// [1, a, b, c] -> [1, b, a, c]; no node is added if the tensor itself is the result of such a swap.
   ValueId swap_middle(ValueId tensor);
 };
 

@@ -5,10 +5,10 @@
 namespace argosy::executorch {
 namespace {
 
-/// Numbers that masks add to what must not be seen are at most this.
+/// Where attention is not allowed, masks add at most this number.
 constexpr double kVerySmall = -1e4;
 
-/// Arguments that are looked at, by how names of ops begin.
+/// How many arguments are read, by the prefix of an op's name.
 constexpr std::pair<std::string_view, size_t> kArgumentCounts[] = {
     {"aten.arange.start_step", 3},
     {"aten.full.default", 2},

@@ -22,15 +22,15 @@ struct PositionCondition {
   friend auto operator<=>(const PositionCondition&, const PositionCondition&) = default;
 };
 
-/// All of these hold where attention is allowed. Sorted, each once; none of them holds always. No condition:
-/// everywhere.
+/// Attention is allowed where all of these hold. Sorted, each once; conditions that always hold are left out. No
+/// condition: everywhere.
 using MaskConditions = std::vector<PositionCondition>;
 
 /// k <= p.
 inline constexpr PositionCondition kCausal{-1, 1, 0};
 
-/// Which keys a token sees according to masks of a graph, found by looking at how masks are computed. Token i of a call
-/// is at position past + i, where past is the number of tokens before the call; keys are counted from the first token.
+/// Which keys a token may attend to according to masks of a graph, read from the nodes that compute them. Token i of a
+/// call is at position past + i, where past is the number of tokens before the call; keys count from the first token.
 class MaskReader {
  public:
   /// `sequence` and `total` are sizes of the call and of all tokens up to its end, at most `largest`. `positions` is
@@ -39,8 +39,8 @@ class MaskReader {
   MaskReader(const Program& program, const Component& component, SymExpr sequence, SymExpr total, int64_t largest,
              ValueId positions);
 
-  /// Of a mask […, sequence or 1, total or 1] with ones in front: of booleans, or of zeros and very small numbers.
-  /// nullopt: something else.
+  /// Reads a mask […, sequence or 1, total or 1] with dims of size 1 in front: of booleans, or of zeros and very small
+  /// numbers. nullopt: it is something else.
   std::optional<MaskConditions> read(ValueId mask) const;
 
  private:

@@ -19,7 +19,7 @@ Status not_passed(const Component& component, const std::string& name) {
               "export it without a task; callers then pass everything that it is given");
 }
 
-/// Inputs that the trace fixed or that nothing reads go.
+/// Removes inputs that the trace fixed or that nothing reads.
 void drop_unused(Component& component, const std::set<std::string>& wanted) {
   Rewriter rewriter(component.graphs.front());
   std::erase_if(component.inputs, [&](const InputSpec& input) {

@@ -8,8 +8,8 @@
 
 namespace argosy::executorch {
 
-/// Puts expressions in the place of symbols (passes/substitute_symbols.h). What was known of the trace beside its
-/// graphs (guards, sample inputs, texts of formats) goes, as it is no longer true.
+/// Replaces symbols by expressions (passes/substitute_symbols.h). Drops what was known of the trace beside its graphs
+/// (guards, sample inputs, texts of formats), as it is no longer true.
 void specialise(Component& component, const std::map<std::string, SymExpr>& replacements);
 
 }  // namespace argosy::executorch

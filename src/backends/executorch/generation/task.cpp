@@ -13,7 +13,7 @@
 namespace argosy::executorch {
 namespace {
 
-// Caches are reserved for all tokens that they may ever hold, so that what a model was made for may be too much.
+// Memory is reserved for all tokens that caches may ever hold, so a model's own limit may be too much.
 constexpr int64_t kUsualSeqLen = 2048;
 // Pieces of sound, 30 seconds each for most models, that one call may bring.
 constexpr int64_t kMaxChunks = 10;
@@ -68,7 +68,7 @@ Result<std::vector<MethodPlan>> methods_of(const std::string& name, const std::v
   ARGOSY_TRY(const Task* task, find_task(name));
   auto has = [&](std::string_view component) { return std::ranges::find(components, component) != components.end(); };
   std::span<const TaskPart> parts = task->parts;
-  // Nothing is kept: runners pass the whole text in every call.
+  // Without a cache: runners pass the whole text in every call.
   if (parts.data() == kTextParts && !has("decode") && has("model")) parts = kUncachedParts;
   std::vector<MethodPlan> methods;
   bool has_media = false;
@@ -202,7 +202,7 @@ Result<TaskPlan> plan_task(const Program& program, const TaskOptions& options, c
 
 Pass bind_task(TaskPlan plan) {
   return {"bind-task", [plan = std::move(plan)](Program& program, PassContext&) -> Result<bool> {
-            // Decoders take nodes from encoders, so that these are still whole then.
+            // Decoders first: they take nodes from encoders, which must still be unchanged.
             auto kinds = static_cast<int>(std::ranges::count(plan.methods, Kind::kMedia, &MethodPlan::kind));
             MediaTokens media;
             for (const MethodPlan& method : plan.methods) {

@@ -17,7 +17,7 @@ namespace argosy::executorch {
 /// What callers of a task ask for.
 struct TaskOptions {
   std::string task;             // "text-generation", as commands call it; a name of task_names()
-  int64_t max_seq_len = 0;      // tokens that caches hold, and that one call may bring; 0: what the model was made for
+  int64_t max_seq_len = 0;      // tokens that caches hold, and one call may have; 0: the model's limit, 2048 at most
   bool custom_kv_cache = true;  // caches are written by llama::update_cache; false: by kernels of ExecuTorch alone
   bool custom_sdpa = true;      // attention over caches is llama::custom_sdpa where that computes the same
   bool all_logits = false;      // of text generation: of every token, not of the last one alone
@@ -32,7 +32,7 @@ struct ModelFacts {
   bool is_half = false;  // computes in float16
 };
 
-/// A method without inputs that returns numbers or texts: how programs tell runners what they are.
+/// A method without inputs that returns numbers or texts: how programs describe themselves to runners.
 struct ConstantMethod {
   std::string name;  // "get_max_seq_len"
   std::vector<std::variant<int64_t, bool, double, std::string>> values;
@@ -45,7 +45,7 @@ struct MethodPlan {
     kTokens,        // input_ids -> logits
     kMaskedTokens,  // input_ids, attention_mask -> logits
     kDecoder,       // caches are states of the program; inputs are tokens (or embeddings) and cache_position
-    kEncoder,       // of a model that reads, then writes: input -> last_hidden_state
+    kEncoder,       // of an encoder and decoder: input -> last_hidden_state
     kMedia,         // pictures or sound -> embeddings of their tokens
     kEmbedding,     // input_ids -> embeddings of a text without media
   };
@@ -63,8 +63,8 @@ struct TaskPlan {
 /// The names of all tasks, sorted.
 std::vector<std::string_view> task_names();
 
-/// What can be said of a task's options before there is a program: its name, and what others say of a task that is none
-/// or has no use for it.
+/// Checks a task's options before there is a program: its name, options that need a task, and options that this task
+/// has no use for.
 Status check_task(const TaskOptions& options);
 
 /// Whether a model with components of these names has what the task needs.
@@ -74,8 +74,8 @@ Status check_task(const TaskOptions& options, const std::vector<std::string>& co
 Result<TaskPlan> plan_task(const Program& program, const TaskOptions& options, const ModelFacts& facts);
 
 /// "bind-task": makes methods of components, as the plan says. After functionalise and normalise, before bounds.
-/// Batches have one row. Components that are no method go; those that are have its name, and the inputs that runners
-/// pass, in their order:
+/// Batches have one row. Components that become no method are removed; the others get the method's name, and the inputs
+/// that runners pass, in their order:
 ///   decoder    input_ids [1, S] (or inputs_embeds [1, S, H]), cache_position [S] -> logits [1, 1 or S, V]
 ///   seq2seq    decoder_input_ids [1, S], encoder_hidden_states [1, E, H], cache_position [S] -> logits
 ///   encoder    input_ids [1, E], or features -> last_hidden_state

@@ -31,8 +31,8 @@ struct QuantizedWeight {
   std::string name;
 };
 
-/// Writes one sub-graph in the form that XNNPACK's backend reads. Values of four dims may be there twice, as the graph
-/// has them (row-major N, C, H, W) and with channels last; whichever is asked for first decides what is copied.
+/// Writes one sub-graph in the form that XNNPACK's backend reads. Values of four dims may exist twice, row-major (N, C,
+/// H, W) as in the graph and with channels last; the form that is asked for second is copied from the first.
 class XnnpackBuilder {
  public:
   XnnpackBuilder(const Program& program, const Component& component, const Graph& graph, DataTable& data);
@@ -43,21 +43,21 @@ class XnnpackBuilder {
 
   // ---- values of the graph ----
   Result<XnnId> row_major(ValueId value);
-  /// What XNNPACK packs when it loads, if it is a weight: filters and biases. The runtime then lets go of the bytes,
-  /// which nobody may read as they are.
+  /// For filters and biases: a weight is packed by XNNPACK when it loads. The runtime then frees the bytes, so that
+  /// nothing may read them as they are.
   Result<XnnId> packed(ValueId value) {
     return graph_[value].weight.is_valid() ? weight(value, false, true) : row_major(value);
   }
-  /// Of a weight of less than four dims: as it is broadcast.
+  /// A weight of less than four dims has the shape in which it is broadcast.
   Result<XnnId> channels_last(ValueId value);
   /// Whether there is only a form with channels last.
   bool prefers_channels_last(ValueId value) const;
   /// Defines a value that a node computes.
   Result<XnnId> result(ValueId value);
   Result<XnnId> result_channels_last(ValueId value);
-  /// A value that a node computes only when somebody asks for it.
+  /// The node that computes the value is added only when the value is needed.
   void defer(ValueId value, NodeId node) { deferred_[value.index] = node; }
-  /// The node that computes it, if that has been put off and nobody asked.
+  /// The deferred node that computes the value; invalid if there is none, or it has been added.
   NodeId deferred(ValueId value) const { return deferred_[value.index]; }
 
   // ---- others ----
@@ -73,7 +73,7 @@ class XnnpackBuilder {
   Result<XnnId> packed_row(double value, DType dtype, std::span<const uint32_t> dims);
   Result<XnnId> scalar(double value, DType dtype);
   XnnId quantized_constant(const QuantizedWeight& weight, std::span<const uint32_t> dims);
-  /// The tensor as int8 with a scale for each row of its last dim, chosen at run time; once for all who ask.
+  /// The tensor as int8 with a scale for each row of its last dim, chosen at run time; made once for all users.
   Result<XnnId> quantized_rows(ValueId value);
 
   // ---- nodes ----
@@ -86,7 +86,7 @@ class XnnpackBuilder {
   void binary(Kind kind, XnnId a, XnnId b, XnnId output, uint32_t flags = 0);
   void fully_connected(XnnId input, XnnId filter, XnnId bias, XnnId output, uint32_t flags = 0);
   void transpose(XnnId input, XnnId output, std::span<const uint32_t> permutation);
-  /// A size of 0 is inferred, once.
+  /// One size may be 0, which is inferred.
   void reshape(XnnId input, XnnId output, std::span<const uint32_t> shape);
   void slice(XnnId input, XnnId output, std::span<const uint32_t> offsets, std::span<const uint32_t> sizes);
   void concatenate(std::span<const XnnId> inputs, XnnId output, uint32_t axis);

@@ -49,7 +49,7 @@ class Steps {
     for (NodeId node : graph_.nodes()) {
       ops_[node.index] = find_xnnpack_op(NodeView(program, component, graph_, node, &is_written));
     }
-    // Where something is left to the kernels, parts around it may come together.
+    // When nodes are left to the kernels, the parts around them may become one.
     do {
       assign();
     } while (trim() || drop());
@@ -85,7 +85,7 @@ class Steps {
           if (is_delegated(id) && graph_[value].number() != nullptr) return;
           after(graph_[value].producer);
           if (root[value.index] == kNone) return;
-          // Memory that somebody writes: reads and writes stay in their order.
+          // Memory that is written: reads and writes keep their order.
           Buffer& buffer = buffers[root[value.index]];
           after(buffer.writer);
           if (is_write) {
@@ -129,8 +129,8 @@ class Steps {
     }
   }
 
-  /// Leaves to the kernels what is computed for one of them before anything else of a part is: the part would have to
-  /// end there. True: there was such a node.
+  /// Leaves light nodes at the beginning of a part to the kernels if a kernel needs their results: the part would have
+  /// to end there. True: there was such a node.
   bool trim() {
     bool has_trimmed = false;
     for (NodeId id = graph_.last(); id.is_valid(); id = graph_.previous(id)) {
@@ -157,7 +157,7 @@ class Steps {
   /// Whether a delegated node and all that it is computed from in XNNPACK is light.
   bool is_light_head(NodeId id) const { return is_light_[id.index]; }
 
-  /// Leaves parts to the kernels in which nothing is computed that is worth the call. True: some were.
+  /// Leaves parts that are not worth the call to the kernels. True: there were some.
   bool drop() {
     std::vector<Effort> best(count_ + 1, Effort::kMoves);
     std::vector<int> computing(count_ + 1, 0);
@@ -250,7 +250,7 @@ class Outliner {
 
   NewValue copy_of(ValueId value) const { return {old_[value].name, old_[value].type, old_[value].storage}; }
 
-  /// The value in the new entry graph. Weights are bound when somebody needs them.
+  /// The value in the new entry graph. Weights are bound when they are first needed.
   ValueId here(ValueId value) {
     if (!ids_[value.index].is_valid()) {
       ARGOSY_CHECK(old_[value].weight.is_valid(), format("{} is used before it is defined", old_[value].name));

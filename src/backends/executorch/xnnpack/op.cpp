@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kMaxXnnpackRank = 6;
 
-/// What is left of an image after strides: a quotient of sizes that are all there. That it is 0 for the smallest of
-/// them is true on paper, but no convolution would have made it.
+/// The size of an image after strides: a quotient of sizes of at least 1. By its bounds it may be 0, but no convolution
+/// would have made that.
 bool is_quotient(const SymContext& symbols, SymExpr size, bool& has_quotient) {
   has_quotient = has_quotient || size.kind() == SymKind::kFloorDiv;
   if (size.kind() == SymKind::kSymbol && symbols.range(size).min < 1) return false;
@@ -54,7 +54,7 @@ bool fits(const NodeView& view, ValueId value, std::optional<DType>& dtype, bool
   return has_bounds(view, *type);
 }
 
-/// Every tensor that it takes or gives is one that XNNPACK can hold; other values must not be arguments.
+/// Whether XNNPACK can hold every tensor among operands and results; other values must not be arguments.
 bool has_types(const NodeView& view, bool is_typed) {
   std::optional<DType> dtype;
   bool is_fit = true;

@@ -16,8 +16,8 @@ class XnnpackBuilder;
 /// A node with its arguments by name; reads only.
 class NodeView {
  public:
-  /// `is_written`: by index of the program's weights, those that some node writes; their values are no constants. Null:
-  /// none is.
+  /// `is_written`: the weights that some node writes, by index of the program's weights; their values are not
+  /// constants. Null: no weight is written.
   NodeView(const Program& program, const Component& component, const Graph& graph, NodeId node,
            const std::vector<bool>* is_written = nullptr);
 
@@ -31,7 +31,7 @@ class NodeView {
   bool has(std::string_view argument) const { return schema_.find_argument(argument).has_value(); }
   /// An argument that the op's schema has.
   const Argument& operator[](std::string_view argument) const;
-  /// nullopt: none.
+  /// nullopt: None.
   std::optional<ValueId> tensor(std::string_view argument) const;
   /// A number that is not computed, whatever its type.
   std::optional<double> number(std::string_view argument) const;
@@ -47,9 +47,9 @@ class NodeView {
   size_t rank(ValueId value) const { return type(value).shape.size(); }
   /// nullopt: it varies.
   std::optional<int64_t> size(ValueId value, size_t dim) const;
-  /// Whether it is a weight that nobody writes.
+  /// Whether it is a weight that is never written.
   bool is_constant(ValueId value) const;
-  /// Dims whose size varies.
+  /// How many dims have a size that varies.
   int dynamic_dims(ValueId value) const;
 
  private:
@@ -64,7 +64,7 @@ class NodeView {
 /// The dtypes of values that its kernels for floats take.
 inline bool computes_in(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16; }
 
-/// How much a node is worth delegating for.
+/// How much work a node is, which decides whether it is worth delegating.
 enum class Effort : uint8_t {
   kMoves,     // only moves data
   kComputes,  // elementwise
@@ -96,7 +96,7 @@ std::span<const XnnpackOp> xnnpack_convolutions();
 std::span<const XnnpackOp> xnnpack_images();
 std::span<const XnnpackOp> xnnpack_quantized();
 
-/// For rows of ops that types alone decide about.
+/// For ops whose support depends on types alone.
 inline bool always(const NodeView&) { return true; }
 
 }  // namespace argosy::executorch

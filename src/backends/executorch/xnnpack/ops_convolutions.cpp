@@ -72,7 +72,7 @@ bool supports_convolution(const NodeView& view) {
       (!view.is_constant(*bias) || view.rank(*bias) != 1 || view.size(*bias, 0) != conv->groups * conv->outputs)) {
     return false;
   }
-  // One over one dim is reshaped, for which one size may vary.
+  // A convolution over one dim is reshaped, where one size may vary.
   return !conv->is_flat || (view.dynamic_dims(*view.tensor("input")) <= 1 && view.dynamic_dims(view.output()) <= 1);
 }
 

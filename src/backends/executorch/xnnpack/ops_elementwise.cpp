@@ -98,7 +98,7 @@ Status emit_reciprocal(const NodeView& view, XnnpackBuilder& builder) {
 
 // ---- activations ----
 
-/// relu and all that only limit.
+/// relu and other ops that only clamp.
 std::optional<XnnpackBuilder::Clamp> limits(const NodeView& view) {
   XnnpackBuilder::Clamp range;
   std::string_view op = view.schema().name;
@@ -113,7 +113,7 @@ std::optional<XnnpackBuilder::Clamp> limits(const NodeView& view) {
     if ((!min && !view[low].is<None>()) || (!max && !view[high].is<None>())) return std::nullopt;
     if (min) range.min = static_cast<float>(*min);
     if (max) range.max = static_cast<float>(*max);
-    // XNNPACK refuses what leaves nothing.
+    // XNNPACK refuses an empty range.
     if (!(range.min < range.max)) return std::nullopt;
   }
   return range;

@@ -23,7 +23,7 @@ std::optional<std::vector<int64_t>> pair_of(const NodeView& view, std::string_vi
 std::optional<Pooling> read_pooling(const NodeView& view) {
   Pooling pooling;
   auto kernel = pair_of(view, "kernel_size"), stride = pair_of(view, "stride"), padding = pair_of(view, "padding");
-  // No stride is that of the kernel.
+  // Without strides, they are the kernel's sizes.
   if (const auto* list = view["stride"].get_if<IntList>(); list != nullptr && list->empty()) stride = kernel;
   if (!kernel || !stride || !padding || view.boolean("ceil_mode") != false) return std::nullopt;
   pooling = {*kernel, *stride, *padding, {1, 1}};
@@ -36,7 +36,7 @@ std::optional<Pooling> read_pooling(const NodeView& view) {
                   std::ranges::all_of(pooling.stride, [](int64_t size) { return size >= 1; }) &&
                   std::ranges::all_of(pooling.padding, [](int64_t size) { return size >= 0; }) &&
                   std::ranges::all_of(pooling.dilation, [](int64_t size) { return size >= 1; });
-  // XNNPACK pools nothing from one place to the next.
+  // XNNPACK does not pool windows of one element.
   if (!is_plain || view.rank(*view.tensor("self")) != 4 || pooling.kernel[0] * pooling.kernel[1] == 1) {
     return std::nullopt;
   }
@@ -50,7 +50,7 @@ bool supports_max_pool(const NodeView& view) {
 
 bool supports_average_pool(const NodeView& view) {
   std::optional<Pooling> pooling = read_pooling(view);
-  // What is outside counts for PyTorch, but not for XNNPACK.
+  // PyTorch may count padding in the mean, XNNPACK does not.
   bool is_padded = pooling && (pooling->padding[0] > 0 || pooling->padding[1] > 0);
   return pooling && view["divisor_override"].is<None>() && (!is_padded || view.boolean("count_include_pad") == false);
 }

@@ -63,7 +63,7 @@ Status emit_row_reduction(const NodeView& view, XnnpackBuilder& builder, bool is
   return {};
 }
 
-/// Over height and width, kept as 1: a node of its own.
+/// Over height and width, kept as 1: XNNPACK has a node for this.
 bool is_spatial(const NodeView& view) {
   std::optional<std::vector<int64_t>> dims = view.integers("dim");
   if (!dims || dims->size() != 2 || view.rank(*view.tensor("self")) != 4) return false;

@@ -30,7 +30,7 @@ bool supports_product(const NodeView& view) {
   return view.rank(a) >= 2 && view.rank(b) >= 2;
 }
 
-/// Whether the value swaps the last two dims of another one, which nobody needed so far.
+/// If the value is a deferred swap of the last two dims of another one: that other one.
 std::optional<ValueId> before_swap(const NodeView& view, const XnnpackBuilder& builder, ValueId value) {
   NodeId node = builder.deferred(value);
   if (!node.is_valid()) return std::nullopt;

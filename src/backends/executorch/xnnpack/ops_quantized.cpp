@@ -13,7 +13,7 @@ bool supports_quantized(const NodeView& view) {
   ValueId input = *view.tensor("input");
   std::optional<ValueId> bias = view.tensor("bias");
   DType dtype = view.type(input).dtype;
-  // Layers of weights alone are there for f32 only.
+  // Layers in which only weights are quantised exist for f32 only.
   return computes_in(dtype) && view.type(view.output()).dtype == dtype &&
          (dtype == DType::kF32 || has_dynamic_rows(view)) && view.is_constant(*view.tensor("weight")) &&
          view.is_constant(*view.tensor("scales")) &&
@@ -49,7 +49,7 @@ Status emit_quantized(const NodeView& view, XnnpackBuilder& builder) {
     builder.fully_connected(input, filter, added, output);
     return {};
   }
-  // Layers of weights alone compute (bias + sum) * scale: the bias is added after them.
+  // Layers in which only weights are quantised compute (bias + sum) * scale: the bias is added after them.
   ARGOSY_TRY(std::vector<uint32_t> sizes, builder.dims(view.output()));
   XnnId sums = builder.temporary(DType::kF32, sizes);
   builder.fully_connected(input, filter, kNoXnn, sums);

@@ -32,13 +32,13 @@ bool supports_permute(const NodeView& view) {
          std::ranges::all_of(*dims, [&](int64_t dim) { return dim >= 0 && dim < rank; });
 }
 
-/// The first time a permutation is only noted: a product may take its operand as it was before.
+/// At first a permutation is only deferred: a product may take its operand unpermuted.
 Status emit_permute(const NodeView& view, XnnpackBuilder& builder) {
   ValueId self = *view.tensor("self");
   std::vector<int64_t> dims = *view.integers("dims");
   std::vector<uint32_t> order(dims.begin(), dims.end());
   if (builder.prefers_channels_last(self)) {
-    // Of what lies with channels last already: the order in memory is composed.
+    // The operand has channels last already: both permutations are composed.
     constexpr uint32_t kPlace[] = {0, 3, 1, 2};
     for (uint32_t& dim : order) dim = kPlace[dim];
     ARGOSY_TRY(XnnId from, builder.channels_last(self));

@@ -47,8 +47,8 @@ std::optional<ValueId> before_rotation(AtenBuilder& f, ValueId tensor) {
   return is_half ? std::optional(low->of) : std::nullopt;
 }
 
-/// A slice costs XNNPACK more than a copy, so halves are swapped by one: from the middle of the tensor joined to
-/// itself. The sign goes to the other factor, which all layers share.
+/// A slice costs XNNPACK more than a copy, so halves are swapped by a single slice: from the middle of the tensor
+/// joined to itself. The sign is moved to the other factor, which all layers share.
 bool swap_halves(AtenBuilder& f) {
   for (bool is_first : {true, false}) {
     ValueId rotated = f[is_first ? "self" : "other"], factor = f[is_first ? "other" : "self"];
@@ -63,7 +63,7 @@ bool swap_halves(AtenBuilder& f) {
   return false;
 }
 
-/// An operand that was expanded to the shape that the op gives it anyway.
+/// Drops an expand of an operand to the shape to which the op broadcasts it anyway.
 bool drop_expand(AtenBuilder& f) {
   for (bool is_first : {true, false}) {
     ValueId expanded = f[is_first ? "self" : "other"], other = f[is_first ? "other" : "self"];
@@ -83,7 +83,7 @@ bool drop_expand(AtenBuilder& f) {
   return false;
 }
 
-/// Every second element of the last dim is one of the columns of pairs.
+/// Every n-th element of the last dim is a column, once the dim is reshaped into groups of n.
 bool slice_pairs(AtenBuilder& f) {
   ValueId x = f["self"];
   std::optional<size_t> dim = f.dim("dim", f.rank(x));
@@ -100,8 +100,8 @@ bool slice_pairs(AtenBuilder& f) {
   return f.replace(f.select(f.reshape(x, pairs), -1, *first));
 }
 
-/// Heads that share keys are rows of one product, and queries again for the mask: two sizes that vary change places,
-/// which XNNPACK's reshape does not do. With a dim for the heads of a group nothing has to.
+/// Attention in which heads that share keys are rows of one product, and separate queries again for the mask: a reshape
+/// of two sizes that vary, which XNNPACK cannot do. With a dim for the heads of a group it is not needed.
 struct SharedHeads {
   ValueId queries, keys, mask;
 };
@@ -137,7 +137,7 @@ bool group_heads(AtenBuilder& f) {
   std::optional<int64_t> all = fixed(queries[1]), own = fixed(keys[1]);
   bool is_wanted = fixed(queries[0]) == 1 && !fixed(queries[2]) && !fixed(keys[3]) && fixed(queries[3]);
   if (!is_wanted || !all || !own || *own == 0 || *all % *own != 0) return false;
-  // Broadcast from behind, the mask meets the same dims as before if it has no heads of its own.
+  // Aligned at the last dim, the mask broadcasts over the same dims as before if it has no heads of its own.
   for (size_t i = 0; i + 2 < mask.size(); ++i) {
     if (fixed(mask[i]) != 1) return false;
   }

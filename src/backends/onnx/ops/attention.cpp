@@ -43,8 +43,8 @@ void emit_sdpa(const NodeTranslator& e, const Translation&) {
   }
   Ref scores = e.node("MatMul", {query, keys});
 
-  // A row that may see nothing gives 0 in torch, where a softmax over -inf alone gives NaN: such rows are computed on a
-  // finite number and dropped. `sees` is the same for all layers that share a mask.
+  // A query that may attend to nothing gives 0 in torch, where a softmax over -inf alone gives NaN: such rows are
+  // computed on a finite number and dropped. `sees` is the same for all layers that share a mask.
   Ref lowest = e.like(scores, std::numeric_limits<double>::lowest());
   if (dtype == DType::kF32) lowest = e.like(scores, static_cast<double>(std::numeric_limits<float>::lowest()));
   if (dtype == DType::kF16) lowest = e.like(scores, -65504.0);

@@ -29,7 +29,7 @@ void add_operands(const NodeTranslator& e, const Argument& list, Refs& operands)
   }
 }
 
-/// The operands of a sub-graph that ends where the op says, results cast to the types of the op's own.
+/// Results of a sub-graph, cast to the types of the op's own results.
 Refs typed(const NodeTranslator& e, Refs values) {
   for (size_t i = 0; i < values.size() && i < e.result_count(); ++i) {
     if (values[i].is_valid()) values[i] = e.cast(values[i], e.result(i).dtype);
@@ -37,7 +37,7 @@ Refs typed(const NodeTranslator& e, Refs values) {
   return values;
 }
 
-/// What a graph gives has to be made in it: ONNX wants no value of an outer graph as the output of a sub-graph.
+/// Outputs of a sub-graph must be made in it: ONNX does not allow values of an outer graph there.
 Refs own(const NodeTranslator& e, Refs values) {
   for (Ref& value : values) value = e.node("Identity", {value});
   return values;

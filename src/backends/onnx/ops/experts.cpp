@@ -20,7 +20,7 @@ void emit_grouped_mm(const NodeTranslator& e, const Translation& row) {
   Ref trips = e.without_dims(e.node("Shape", {active}));
   DType dtype = e.result().dtype;
 
-  // Begins with a piece of no rows: no expert may have any.
+  // Begins with a piece without rows, as there may be no expert with rows.
   std::vector<SymExpr> none = {e.number(0), e.result().shape.back()};
   Ref empty = b.fill(e.sizes(none), b.scalar(0.0, dtype));
   Ref pieces = e.node("SequenceConstruct", {empty});

@@ -82,7 +82,7 @@ void emit_batch_norm(const NodeTranslator& e, const Translation& row) {
                       {{"epsilon", static_cast<float>(e.real("eps"))}});
   if (e.result_count() == 1) return e.yield(result);
   std::vector<SymExpr> nothing = {e.number(0)};
-  Ref none = constant_of(e, nothing, 0, dtype);  // statistics of a batch, which nobody took
+  Ref none = constant_of(e, nothing, 0, dtype);  // statistics of the batch, which are not computed
   e.yield(Refs{result, none, none});
 }
 

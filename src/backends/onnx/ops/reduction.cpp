@@ -28,7 +28,7 @@ void emit_reduction(const NodeTranslator& e, const Translation& row) {
 
 // any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor
 void emit_any(const NodeTranslator& e, const Translation&) {
-  // Counted, so that nothing at all is no true element.
+  // Counted, so that a dim without elements gives false.
   Ref value = e.cast(e.cast(e.tensor("self"), DType::kBool), DType::kI64);
   e.yield(e.cast(e.reduce("ReduceSum", value, axes_of(e), keeps_dims(e)), DType::kBool));
 }

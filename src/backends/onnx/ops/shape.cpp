@@ -47,7 +47,7 @@ void emit_cat(const NodeTranslator& e, const Translation&) {
   e.yield(e.concat(std::move(parts), axis));
 }
 
-/// One bound of a slice: i64[1]. None is the end that it stands for.
+/// One bound of a slice: i64[1]. None becomes `otherwise`.
 Ref bound(const NodeTranslator& e, std::string_view name, int64_t otherwise) {
   return e.has(name) ? e.size(name) : e.ints({otherwise});
 }
@@ -100,7 +100,7 @@ void emit_triangle(const NodeTranslator& e, const Translation& row) {
   e.yield(e.node("Trilu", {e.tensor("self"), diagonal}, {{"upper", int64_t{row.op == "aten.triu.default" ? 1 : 0}}}));
 }
 
-/// ONNX's pads, all begins before all ends, of torch's, pairs from the last dim on.
+/// ONNX's pads (all begins, then all ends) from torch's (pairs, the last dim first).
 Ref pads_of(const NodeTranslator& e, std::string_view name, int64_t rank) {
   const IntList& given = *e.argument(name).get_if<IntList>();
   Refs begins, ends;
