@@ -10,7 +10,7 @@
 #include "argosy/export_options.h"
 #include "base/result.h"
 
-/// Between the public classes and the library, whose names they share: neither side sees the other's.
+/// Between the public classes and the library, which have classes of the same names: neither side sees the other's.
 namespace argosy::api {
 
 struct OpenCapture {

@@ -8,7 +8,7 @@
 namespace argosy {
 
 /// Gives a program the weights of a checkpoint, by the plan in a file or, if that path is empty, by their names.
-/// `diagnostics` gets what is right and still worth a word.
+/// `diagnostics` gets remarks that are no errors.
 Status attach_weights(Program& program, const std::filesystem::path& checkpoint, const std::filesystem::path& plan,
                       Diagnostics& diagnostics);
 

@@ -27,7 +27,7 @@ struct ExecutorchOptions {
   const ExportHooks* hooks = nullptr;  // of tests (export_hooks.h)
 };
 
-/// What backends can be asked for; each takes what concerns it.
+/// Options of all backends; each uses its own.
 struct BackendOptions {
   OnnxOptions onnx;
   ExecutorchOptions executorch;

@@ -68,7 +68,7 @@ std::vector<std::string> executorch_arguments(const BackendOptions& options) {
 }
 
 constexpr Backend kBackends[] = {
-    // Kernels of ExecuTorch take bfloat16 here and there only.
+    // Few of ExecuTorch's kernels take bfloat16.
     {"executorch", ".pte", "float32", export_executorch, executorch_arguments, true},
     // ONNX Runtime's CPU kernels have no bfloat16.
     {"onnx", ".onnx", "float32", export_onnx, onnx_arguments},

@@ -16,12 +16,12 @@ namespace argosy {
 struct Backend {
   std::string_view name;    // "onnx": as commands and the check call it
   std::string_view suffix;  // of its files
-  /// The dtype that is captured if none is asked for and the configuration's is bfloat16: "auto" is that one.
+  /// What is captured if no dtype is asked for and the configuration's is bfloat16; "auto": bfloat16.
   std::string_view dtype_for_bfloat16;
   Result<std::unique_ptr<Export>> (*prepare)(const ExportInput& input, const ExportDestination& destination,
                                              const BackendOptions& options, Diagnostics& diagnostics);
-  /// Everything among the options that shapes the files and is not as usual, as arguments of a command line: the check
-  /// exports its twin with them, and a passed one is remembered for them.
+  /// All options that change the files and are not the defaults, as arguments of a command line: the check exports its
+  /// twin with them, and a passed check is remembered for them.
   std::vector<std::string> (*graph_arguments)(const BackendOptions& options);
   /// Whether sizes that users ask for are bounds of the lowering (ExecutorchOptions::shape), not of the capture.
   bool bounds_dims = false;
@@ -31,7 +31,7 @@ std::span<const Backend> all_backends();
 /// Null if there is none of that name.
 const Backend* find_backend(std::string_view name);
 
-/// The dtype to capture a model in: what is asked for, else what suits the backend.
+/// The dtype to capture a model in: the one that is asked for, else what suits the backend.
 Result<std::string> export_dtype(const Backend& backend, const std::filesystem::path& model, const std::string& asked);
 
 }  // namespace argosy

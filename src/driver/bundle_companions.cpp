@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxCompanion = uint64_t{256} << 20;
 
-/// A text file that must not be there yet, in a folder that is made if it is not.
+/// Writes a text file, which must not exist yet; its folder is made if it does not exist.
 Status write_bundle_text(const fs::path& path, const std::string& text) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);

@@ -23,8 +23,8 @@ struct DimLimit {
 /// "batch=1,sequence=1..2048,past_sequence=0..": by the names that users see.
 Result<std::map<std::string, DimLimit>> read_dim_limits(std::string_view shape);
 
-/// Those ranges of "batch=1,sequence=1024..4096" that begin above one: they choose what is traced, not only how much
-/// memory there is. What cannot be read stays as it is, to be refused by who reads it.
+/// The ranges of "batch=1,sequence=1024..4096" that begin above one: they change what is traced, not only how much
+/// memory is reserved. What cannot be read is kept, for the later reader to refuse.
 std::string ranges_above_one(std::string_view shape);
 
 /// A number that is not negative, and nothing behind it.

@@ -91,7 +91,7 @@ Status Export::write(const ExportWriteOptions& options) const {
   if (!destination_.is_folder) {
     for (const ExportFile& file : files_) ARGOSY_TRY_STATUS(check_file(file.file));
   }
-  // Both have the files under their names before they appear, so that engines can be tried on them.
+  // Either kind of output has its files under their names before it appears, so that engines can be tried on them.
   auto fill = [&](auto output, const fs::path& written, const MayReplace& may_replace) -> Status {
     ARGOSY_TRY_STATUS(write_into(output.path(), options, progress));
     warn_of_non_finite(options);

@@ -25,20 +25,20 @@ struct ExportInput {
   std::filesystem::path model;             // the folder with config.json, tokenizer and the like; empty: there is none
 };
 
-/// The capture's program, given its weights, not verified. Weights that the plan lacks are an error that names them.
+/// The capture's program with its weights, not verified. Weights that the plan lacks are an error that names them.
 /// `diagnostics` gets every problem where there are several, and as notes what is left out: tensors of the checkpoint
 /// that nothing uses, modules that the folder puts behind the model.
 Result<Program> read_export_program(const ExportInput& input, Diagnostics& diagnostics);
 
 struct ExportWriteOptions {
-  size_t scratch_bytes = size_t{64} << 20;  // for weights on their way
+  size_t scratch_bytes = size_t{64} << 20;  // for weights while they are copied
   int threads = 1;
-  ExportCheck check;  // what the manifest says
+  ExportCheck check;  // for the manifest
   ProgressHook progress;
   /// Called when everything is written, before it appears under its name: with the file, or the folder. An error leaves
   /// nothing behind. May be empty.
   std::function<Status(const std::filesystem::path& written)> before_commit;
-  /// Told what is right and still worth a word, a line each. May be empty.
+  /// Called with remarks that are no errors, a line each. May be empty.
   std::function<void(const std::string& text)> on_warning;
 };
 
@@ -51,7 +51,7 @@ struct ExportFile {
 };
 
 /// A program on its way to an engine: read, given its weights, lowered, verified and laid out; nothing is written
-/// before write(). Each backend has a class of its own below this one.
+/// before write(). Each backend derives its own class.
 class Export {
  public:
   virtual ~Export() = default;
@@ -63,7 +63,7 @@ class Export {
   uint64_t total_bytes() const;
   /// What callers may expect to vary but the capture fixed, a line each.
   const std::vector<std::string>& fixed_dims() const { return fixed_dims_; }
-  /// The sizes for which graphs are right, where they are not so for all, a line each.
+  /// The sizes for which graphs are correct, where not for all, a line each.
   const std::vector<std::string>& limits() const { return limits_; }
   /// What else users want to know of it, a line each.
   virtual std::vector<std::string> summary() const { return {}; }
@@ -79,7 +79,7 @@ class Export {
   virtual Status write_into(const std::filesystem::path& folder, const ExportWriteOptions& options,
                             const std::function<void(uint64_t done)>& progress) const = 0;
 
-  /// Whether a file of an export to one file may be written where it goes.
+  /// Whether a file of an export to one file may be written in its place.
   Status check_file(const std::string& file) const;
 
   ExportDestination destination_;

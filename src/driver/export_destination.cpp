@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kHubPrefix = "models--";
 
-/// The model's name without where it is or whose it is.
+/// The model's name without its folder or organisation.
 std::string short_name(const fs::path& model) {
   std::error_code ignored;
   fs::path path = fs::absolute(model, ignored).lexically_normal();
@@ -89,7 +89,7 @@ bool is_there(const fs::path& path) {
 
 fs::path folder_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : fs::path("."); }
 
-/// Of one file: it, and what is called like it beside it.
+/// For one file: the file, and those beside it that are named like it.
 std::optional<FolderContents> find_files(const fs::path& path) {
   std::optional<FolderContents> found;
   std::error_code failure;
@@ -118,8 +118,8 @@ std::optional<FolderContents> find_contents(const fs::path& path, bool is_folder
   return contents ? std::optional(*std::move(contents)) : std::nullopt;
 }
 
-/// Whether a file is there that was not, or not so, when the export began. If nothing was there then, what an export
-/// may replace came from another one.
+/// Whether a file is new or has changed since the export began. If nothing was there then, files that an export may
+/// replace came from another export.
 bool has_changed(const ExportDestination& destination, const std::string& name) {
   if (!destination.found) return false;
   auto before = destination.found->entries.find(name);
@@ -131,13 +131,13 @@ Status check_file(const ExportDestination& destination) {
   std::error_code ignored;
   const fs::path& path = destination.path;
   if (fs::is_directory(path, ignored)) return foreign(path, "is a folder, not a file");
-  // An empty one that is named as the output has nothing to lose.
+  // An empty file of the output's name holds nothing to lose.
   if (!is_empty_file(path) && !is_own_file(path))
     return foreign(path, "is there already and was not written by argosy export");
   return {};
 }
 
-/// An entry of a folder that is not an earlier export's; empty: there is none.
+/// An entry of a folder that no earlier export wrote; empty: there is none.
 std::string foreign_entry(const fs::path& where, const FolderContents& contents) {
   std::set<std::string> own = listed_files(where);
   for (const auto& [name, entry] : contents.entries) {
@@ -181,7 +181,7 @@ Status check_replaceable(const ExportDestination& destination, const fs::path& w
   if (std::string name = foreign_entry(where, contents); !name.empty()) {
     return foreign(destination.path, format("holds {}, which argosy export did not write", quoted(name, 1000)));
   }
-  // Another folder in its place is another export's: they come whole.
+  // A new folder in its place is another export's: exports appear as whole folders.
   if (!destination.found || !destination.found->folder.is_same(contents.folder)) return {};
   if (std::string name = first_change(*destination.found, contents); !name.empty()) {
     return foreign(destination.path, format("holds {}, which changed while the export was made", quoted(name, 1000)));
@@ -192,7 +192,7 @@ Status check_replaceable(const ExportDestination& destination, const fs::path& w
 Status check_replaceable_beside(const ExportDestination& destination, const std::string& file) {
   fs::path path = folder_of(destination.path) / file;
   if (!is_there(path)) return {};
-  // Data says nothing of whose it is; beside a model of ours it is the model's.
+  // A data file does not show who wrote it; beside a model of ours it is that model's.
   bool is_orphan = destination.was_interrupted && !is_there(destination.path);
   if (!is_own_file(destination.path) && !is_orphan)
     return foreign(path, "is there already and belongs to no export of this name");

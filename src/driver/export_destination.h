@@ -10,7 +10,7 @@
 
 namespace argosy {
 
-/// Where an export goes: one file (with its data beside it, where the format has such), or a folder with one for each
+/// Where an export goes: one file (with its data beside it, if the format has that), or a folder with one for each
 /// component.
 struct ExportDestination {
   std::filesystem::path path;
@@ -18,13 +18,13 @@ struct ExportDestination {
   /// What was there when the export began: of a folder everything, of a file it and those beside it that are called
   /// like it. Absent: not looked at, or nothing.
   std::optional<FolderContents> found = std::nullopt;
-  /// Of a file: a run was killed while it replaced it, so that data beside it may be there without it.
+  /// For a file: a run was killed while it replaced it, so that there may be data beside it but no file.
   bool was_interrupted = false;
 };
 
 /// A name that ends in the backend's suffix (".pt2") is one file, any other a folder. Without a name: the folder
 /// "<model>-pt2" in the current one. `model` is what the user called it: a folder, ORG/NAME or a repository in the
-/// Hub's cache. Looks at what is there by now.
+/// Hub's cache. Records what is there now.
 ExportDestination export_destination(const std::string& output, const std::filesystem::path& model,
                                      std::string_view suffix);
 
@@ -33,7 +33,7 @@ ExportDestination export_destination(const std::string& output, const std::files
 /// files and empty folders too, and so is what appeared or changed since the export began.
 Status check_replaceable(const ExportDestination& destination);
 
-/// The same of a folder that is, for the moment, elsewhere.
+/// The same for a folder that has been moved elsewhere for the moment.
 Status check_replaceable(const ExportDestination& destination, const std::filesystem::path& where);
 
 /// Fails unless a file that an export to one file would put beside it is new, or belongs to an earlier export of the

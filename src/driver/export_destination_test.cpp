@@ -97,7 +97,7 @@ TEST(ExportDestination, rejects_what_appears_or_changes_while_an_export_is_made)
   EXPECT_TRUE(check_replaceable(destination));
   folder.write("bundle/later.txt", "");  // by a listed name, and still not there when the export began
   expect_error(check_replaceable(destination), ErrorCode::kInvalidInput, "\"later.txt\", which changed while");
-  // Another export, made meanwhile, comes whole.
+  // Another export, made meanwhile, replaces the whole folder.
   std::filesystem::rename(folder / "bundle", folder / "away");
   folder.write("bundle/README.md", "theirs");
   folder.write("bundle/bundle.json", R"({"format": "argosy-onnx", "files": ["README.md"]})");

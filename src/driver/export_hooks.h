@@ -12,11 +12,11 @@
 
 namespace argosy {
 
-/// Who looks at an export on its way. The functions are for a test program that spoils exports to see whether the check
-/// finds it (tests/sabotage): neither the library nor the program that users get ever sets one. Empty functions are not
-/// called; an error ends the export.
+/// Functions that see an export while it is made. They are for a test program that spoils exports to see whether the
+/// check notices (tests/sabotage): neither the library nor the program that users get ever sets one. Empty functions
+/// are not called; an error ends the export.
 struct ExportHooks {
-  /// What the developer who runs a command wants to see of its passes; may be null.
+  /// Shows developers the passes of a command; may be null.
   Watch* watch = nullptr;
   /// The program once it has its weights (kProgramRead), and after each pass, by the pass's name.
   std::function<Status(std::string_view stage, Program&)> on_program;

@@ -17,8 +17,8 @@ namespace argosy {
 inline constexpr std::string_view kExportManifest = "argosy.json";
 /// The name of the manifest in a folder of models.
 inline constexpr std::string_view kBundleManifest = "bundle.json";
-/// The key of an ONNX model's metadata under which it has the manifest of its component. What else is of interest has
-/// keys that begin with "argosy.", too.
+/// The key of an ONNX model's metadata that holds the manifest of its component. Keys of other facts begin with
+/// "argosy.", too.
 inline constexpr std::string_view kOnnxManifestKey = "argosy.manifest";
 
 /// Bytes; larger manifests are refused.
@@ -45,7 +45,7 @@ struct QuantizedWeight {
 /// capture.json of a capture.
 Result<JsonDocument> read_capture_manifest(const std::filesystem::path& capture);
 
-/// A graph of a bundle, and what it is made of.
+/// A graph of a bundle, and the component that it is made of.
 struct ManifestGraph {
   std::string file, component;
   std::vector<std::pair<std::string, std::string>> renamed;  // ports: their names in the component and in the file
@@ -63,14 +63,14 @@ struct ManifestOptions {
   std::vector<ManifestGraph> graphs;
   std::vector<std::string> files;  // of a folder
   std::vector<QuantizedWeight> quantized;
-  std::optional<DType> dtype;  // of most weights, where nobody can tell by the file
+  std::optional<DType> dtype;  // of most weights, where the file does not show it
 };
 
 /// The dtype that most numbers of a program's weights have, before any are quantised; none if there are no floats.
 std::optional<DType> weights_dtype(const Program& program);
 
-/// What an export says of itself: versions, class and task of the model, its components with their dims and how they
-/// feed each other.
+/// The text of the manifest: versions, class and task of the model, its components with their dims and how they feed
+/// each other.
 std::string export_manifest(JsonView capture, const ManifestOptions& options);
 
 }  // namespace argosy

@@ -11,8 +11,7 @@
 
 namespace argosy {
 
-/// A weight of a model that lives in this process. Its bytes are read in place: they must outlive every use of what is
-/// made from them.
+/// A weight of a live model. Its bytes are read in place: they must outlive every use of what is made from them.
 struct LiveTensor {
   std::string name;  // in the graph's signature
   DType dtype = DType::kF32;
@@ -21,8 +20,8 @@ struct LiveTensor {
   std::string identity;              // equal for tensors of equal bytes, which are written once
 };
 
-/// Gives weights of a program the bytes of those tensors that are called as they are. Floating-point ones are converted
-/// to the dtype that the graph has them in.
+/// Gives a program's weights the bytes of the tensors of the same names. Floating-point ones are converted to the dtype
+/// that they have in the graph.
 Status attach_live(Program& program, std::span<const LiveTensor> tensors);
 
 }  // namespace argosy

@@ -55,15 +55,15 @@ std::string missing_weights(const fs::path& folder) {
   auto text = read_text_file(*file, kMaxSafetensorsHeader);
   if (!text) return format("the index {}", quoted(file->filename().native()));
   auto index = parse_checkpoint_index(*std::move(text), quoted(file->native(), 1000));
-  // A bad index is for whoever opens the checkpoint to explain: a download would bring the same again.
+  // A bad index is reported when the checkpoint is opened: a download would bring the same again.
   if (!index) return "";
   auto is_missing = [&](const std::string& shard) { return !has_file(folder / shard); };
   auto count = std::count_if(index->shards.begin(), index->shards.end(), is_missing);
   return count == 0 ? "" : format("{} of its {} shards", count, index->shards.size());
 }
 
-/// The Python file that an entry of a configuration's auto_map, such as "modeling_x.XModel", is in and that is not
-/// there. Entries of other repositories ("org/name--modeling_x.XModel") are not the folder's.
+/// The missing Python file of an entry of the configuration's auto_map, such as "modeling_x.XModel". Entries of other
+/// repositories ("org/name--modeling_x.XModel") do not count.
 std::string missing_code(const fs::path& folder) {
   auto text = read_text_file(folder / "config.json", kMaxConfig);
   if (!text) return "config.json";
@@ -150,7 +150,7 @@ bool is_hub_name(std::string_view name) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
              kMarks.find(c) != std::string_view::npos;
     });
-    // The Hub refuses the doubled marks; a dash at the front would be a flag of whatever gets the name.
+    // The Hub refuses doubled marks; a dash at the front would look like a flag to commands that get the name.
     return is_plain && part.size() <= kMaxNamePart && kMarks.find(part.front()) == std::string_view::npos &&
            part.find("--") == std::string_view::npos && part.find("..") == std::string_view::npos;
   };

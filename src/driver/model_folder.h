@@ -8,7 +8,7 @@
 
 namespace argosy {
 
-/// How a user names a model, and what of it has to be there.
+/// How a user names a model, and which parts of it are needed.
 struct ModelRequest {
   std::filesystem::path name;       // a folder, a repository in the Hub's cache (models--ORG--NAME), or ORG/NAME
   std::string revision;             // of a repository: a branch, a tag or a commit; empty: main
@@ -28,12 +28,12 @@ struct FoundModel {
 bool is_hub_name(std::string_view name);
 
 /// The folder that holds a model's config.json:
-/// - a folder that has one, as it is: reading it finds what is missing;
+/// - a folder that has one, as it is: reading it later finds what is missing;
 /// - of a repository in the Hub's cache the snapshot of the revision; without one that of refs/main, or the only one;
-/// - of ORG/NAME, where no such folder exists, the same in `hub_cache`, if everything asked for is there; what is not
+/// - for ORG/NAME, where no such folder exists, the same in `hub_cache` if all that is asked for is there; what is not
 ///   is no error, since a download can bring it: `folder` is empty then.
 /// A config.json that is a link out of the folder is refused (io/inside_folder.h).
-/// A folder goes before a name that looks the same. Costs a few file accesses and the reading of an index.
+/// A folder is preferred to a Hub name that looks the same. Costs a few file accesses and the reading of an index.
 Result<FoundModel> find_model(const ModelRequest& request);
 
 }  // namespace argosy

@@ -36,7 +36,7 @@ TEST(ModelFolder, takes_a_folder_with_a_configuration) {
   FoundModel found = find_model(request(folder / "m")).value_or(FoundModel());
   EXPECT_EQ(found.folder, folder / "m");
   EXPECT_EQ(found.commit, "");
-  // What it lacks, opening it will tell.
+  // What it lacks is found when it is opened.
   EXPECT_EQ(folder_of(with_weights(request(folder / "m"))), folder / "m");
 }
 
@@ -84,7 +84,7 @@ TEST(ModelFolder, a_name_is_found_only_if_everything_is_there) {
   folder.write("models--o--n/snapshots/one/2.safetensors", "");
   EXPECT_EQ(missing(weights), "2 of its 3 shards");
   folder.write("models--o--n/snapshots/one/1.safetensors", "");
-  // What the Hub's cache links to may be gone.
+  // Links of the Hub's cache may lead nowhere.
   fs::create_symlink("../../blobs/gone", folder / "models--o--n/snapshots/one/3.safetensors");
   EXPECT_EQ(missing(weights), "1 of its 3 shards");
   folder.write("models--o--n/blobs/gone", "");

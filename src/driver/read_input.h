@@ -16,7 +16,7 @@ struct InputOptions {
   Diagnostics* diagnostics = nullptr;
 };
 
-/// A program and what its file brings along that only a writer needs.
+/// A program, and what of its file only a writer needs.
 struct InputProgram {
   Program program;
   std::map<std::string, TensorSourcePtr> sample_inputs;  // by component

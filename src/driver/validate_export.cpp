@@ -16,7 +16,7 @@
 namespace argosy {
 namespace {
 
-/// What the folder says of the model. There is no capture to ask yet.
+/// What the folder says of the model, as there is no capture yet.
 Result<engines::SourceModel> read_folder(const ExportRequest& request) {
   ARGOSY_TRY(JsonDocument nothing, JsonDocument::parse_owned("{}", "capture.json"));
   return engines::read_source_model(request.model, nothing.root());
@@ -28,7 +28,7 @@ bool is_wider(JsonView range, const DimLimit& limit) {
   return limit.max && range.find("max").as_integer().value_or(SymRange::kNoMax) > *limit.max;
 }
 
-/// What says how to capture would go unheeded if the capture that is named is another.
+/// Refuses flags for capturing that have no effect, as the capture that the user names was made otherwise.
 Status check_capture(const ExportRequest& request, const std::map<std::string, DimLimit>& limits) {
   if (request.capture.empty() || (limits.empty() && !request.prefill)) return {};
   ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(request.capture));

@@ -17,10 +17,10 @@ struct ExportRequest {
   const ExportDestination* destination = nullptr;
   const Checkpoint* checkpoint = nullptr;
   std::filesystem::path model;
-  std::string dtype;              // that is captured; "auto": the configuration's
+  std::string dtype;              // to capture; "auto": the configuration's
   std::string shape;              // that dims are captured with; backends that bound dims have theirs in the options
   bool prefill = false;           // a graph for prompts is asked for
-  std::filesystem::path capture;  // that the user names; empty: it comes from the cache, or is made
+  std::filesystem::path capture;  // given by the user; empty: from the cache, or newly made
 };
 
 /// A component that a capture will have, and the names of its dims that vary.
@@ -29,8 +29,8 @@ struct ComponentDims {
   std::vector<std::string> dims;
 };
 
-/// Refuses what flags, configuration, the model's folder and the checkpoint's headers alone show to be wrong: before
-/// work that takes time. `notes` get what is right and still worth a word, a line each. Reads files of the model's
+/// Before work that takes time: refuses what is wrong by flags, configuration, the model's folder and the
+/// checkpoint's headers alone. `notes` gets remarks that are no errors, a line each. Reads files of the model's
 /// folder, no weights.
 Status validate_export(const ExportRequest& request, std::vector<std::string>& notes);
 

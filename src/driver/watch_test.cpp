@@ -16,7 +16,7 @@
 namespace argosy {
 namespace {
 
-// Whoever wrote it knows another sqrt than ours, so the similarity cannot be written with it.
+// A program whose schema of sqrt is not ours, so the similarity cannot be written with it.
 constexpr std::string_view kOddRoot =
     "schema aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor\n"
     "schema aten::sqrt(Tensor value) -> Tensor\n"

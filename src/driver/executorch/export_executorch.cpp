@@ -51,7 +51,7 @@ class ExecutorchExport final : public Export {
     return {};
   }
 
-  /// What each method takes and who computes it.
+  /// What each method takes, and what computes it.
   std::vector<std::string> summary() const override {
     std::vector<std::string> lines = quantized_lines();
     for (const executorch::Method& method : document_.methods) {
@@ -114,7 +114,7 @@ class ExecutorchExport final : public Export {
 
   std::string data_file() const { return fs::path(program_file_).replace_extension(".ptd").string(); }
 
-  /// With what the program says of itself among its data.
+  /// The program's manifest is among its data.
   Result<executorch::Layout> lay_out(const ExportCheck& check) const {
     executorch::Document document = document_;  // cheap: texts and recipes
     std::string text = export_manifest(manifest_.root(), describe(check));

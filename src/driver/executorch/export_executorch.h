@@ -8,8 +8,8 @@
 
 namespace argosy {
 
-/// An export for ExecuTorch's runtime: NAME.pte (with NAME.ptd beside it, if data is to be apart), or a folder with
-/// model.pte, what runners want besides, and a manifest.
+/// An export for ExecuTorch's runtime: NAME.pte (with NAME.ptd beside it, if data is kept apart), or a folder with
+/// model.pte, the other files that runners need, and a manifest.
 Result<std::unique_ptr<Export>> prepare_executorch(const ExportInput& input, const ExportDestination& destination,
                                                    const ExecutorchOptions& options, Diagnostics& diagnostics);
 

@@ -20,7 +20,7 @@ namespace {
 using executorch::Document;
 
 constexpr std::string_view kSingleMethod = "forward";
-// What a dim that nobody bounds may be at most. Memory is reserved for it.
+// Usual bounds of unbounded dims. Memory is reserved for them.
 constexpr int64_t kUsualBatch = 4, kUsualSize = 256, kMostSize = int64_t{1} << 20;
 
 /// A dim that has one size, and one that has many.
@@ -57,15 +57,15 @@ bool mentions(SymExpr expression, SymExpr symbol) {
   return std::ranges::any_of(expression.operands(), [&](SymExpr operand) { return mentions(operand, symbol); });
 }
 
-/// Whether a guard of the trace says how large a dim may be. Nobody asked for that much: memory is for less.
+/// Whether a guard of the trace bounds a dim. Users did not ask for such a bound: less memory is reserved.
 bool is_guarded(const Component& component, SymExpr symbol) {
   return std::ranges::any_of(component.guards, [&](const Guard& guard) {
     return guard.condition.is_valid() && mentions(guard.condition, symbol);
   });
 }
 
-/// Bounds for dims of inputs that have none, and what they are called. What a trace is made with is no more than half
-/// of it: samples of sound are many more than tokens.
+/// Bounds for unbounded dims of inputs, by name. Twice the size in the trace, if that is more than usual: a sound has
+/// many more samples than a text has tokens.
 std::map<std::string, int64_t> usual_bounds(const Program& program, const executorch::LoweringOptions& asked) {
   std::map<std::string, int64_t> usual;
   for (const Component& component : program.components) {
@@ -87,7 +87,7 @@ std::map<std::string, int64_t> usual_bounds(const Program& program, const execut
   return usual;
 }
 
-/// Sizes that the user asks for are sizes that the graphs are right for.
+/// Refuses sizes that the user asks for and that the graphs are not correct for.
 Status check_asked(const Program& program, const executorch::LoweringOptions& asked) {
   for (const Component& component : program.components) {
     for (SymExpr symbol : component.symbols->symbols()) {
@@ -109,7 +109,7 @@ Status check_asked(const Program& program, const executorch::LoweringOptions& as
   return {};
 }
 
-/// The options with everything that they leave open decided.
+/// The options with all that was left open filled in.
 Result<executorch::LoweringOptions> complete_options(const Program& program, const ExecutorchOptions& options,
                                                      const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   executorch::LoweringOptions lowering = options.lowering;

@@ -12,13 +12,13 @@
 
 namespace argosy {
 
-/// The components of a program that comes from anywhere as methods of one ExecuTorch program: under their names, a
-/// single one as "forward", or as options.task says. The program is verified first. Dims that nobody bounds get a usual
-/// bound, and `diagnostics` a note that tells it. Every op that has no kernel is in `diagnostics`.
+/// The components of any program as methods of one ExecuTorch program: under their names, a single one as "forward", or
+/// as options.task says. The program is verified first. Unbounded dims get a usual bound, with a note in `diagnostics`.
+/// Every op that has no kernel is in `diagnostics`.
 Result<executorch::Document> lower_to_executorch(Program program, const ExecutorchOptions& options,
                                                  const executorch::ModelFacts& facts, Diagnostics& diagnostics);
 
-/// The passes of that lowering, for this program: to look at what they do.
+/// The passes of that lowering for this program, to inspect them.
 Result<Pipeline> executorch_passes(const Program& program, const ExecutorchOptions& options,
                                    const executorch::ModelFacts& facts, Diagnostics& diagnostics);
 

@@ -19,20 +19,20 @@ struct LiveOnnxModel {
   std::vector<std::string> notes;  // what callers may want to know, a line each
 };
 
-/// Reads the capture of one component, gives it its weights and lowers it. `inputs` and `outputs` are what callers call
-/// them, in order; outputs beyond those keep their names. The result has names throughout.
+/// Reads the capture of one component, gives it its weights and lowers it. `inputs` and `outputs` are the callers'
+/// names for them, in order; further outputs keep their names. All values of the result have names.
 Result<LiveOnnxModel> lower_live(const std::filesystem::path& capture, std::span<const LiveTensor> weights,
                                  std::span<const std::string> inputs, std::span<const std::string> outputs,
                                  const onnx::LoweringOptions& options, Diagnostics& diagnostics);
 
-/// How the weights of a model are given to whoever runs it.
+/// How the weights of a model reach the engine that runs it.
 enum class WeightExposure : uint8_t {
   kStored,             // with the model, and only there
   kStoredAndOverride,  // with the model, and callers may pass others as inputs
   kInputs,             // callers pass them
 };
 
-/// The model with its weights as inputs, after those that it has. Constants of the translation stay what they are.
+/// Makes the model's weights inputs, after those that it has. Constants of the translation stay as they are.
 void expose_weights(onnx::Model& model, WeightExposure exposure);
 
 /// The whole file in memory, weights included.

@@ -156,7 +156,7 @@ class OnnxExport final : public Export {
     return engine_->finish(*source_, laid_out, plan_);
   }
 
-  /// What a graph says of itself. Nothing of this machine.
+  /// The metadata of a graph. Nothing of this machine.
   void describe(Part& part, const ExportCheck& check) const {
     for (size_t i = 0; i < part.components.size(); ++i) {
       ManifestOptions about;
@@ -230,7 +230,7 @@ class OnnxExport final : public Export {
     return export_manifest(manifest_.root(), about);
   }
 
-  /// What the engine will stumble over: the model's own files may lack something, or contradict each other.
+  /// Warns of what the engine will fail on: the model's own files may lack something, or contradict each other.
   Status warn_of_findings(const fs::path& folder, const ExportWriteOptions& options) const {
     ARGOSY_TRY(engines::LintReport report, engines::lint(folder, engine_->name));
     for (const engines::Finding& finding : report.findings)

@@ -11,7 +11,7 @@
 
 namespace argosy {
 
-/// Whether the opset is one that is written.
+/// Fails unless the opset is one that can be written.
 Status check_opset(const OnnxOptions& options);
 
 /// These graphs of a program that comes from anywhere as models; without any, its components in files

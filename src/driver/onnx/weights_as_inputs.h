@@ -9,7 +9,7 @@ namespace argosy::onnx {
 
 enum class StoredValue : uint8_t {
   kDropped,  // callers must pass the input
-  kDefault,  // callers may: what is stored is used if they do not
+  kDefault,  // callers may pass it: else the stored value is used
 };
 
 /// Makes the initializers that are chosen inputs of the model, after those that it has.
