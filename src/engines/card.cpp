@@ -9,8 +9,8 @@ namespace {
 
 constexpr uint64_t kMaxCard = uint64_t{4} << 20;
 
-/// The lines of a card's head that say under which terms a model may be used, as they are. Hostile heads give nothing:
-/// only plain `key: value` lines are taken.
+/// The lines of a card's head that state a model's licence, unchanged. Only plain `key: value` lines are taken, so that
+/// a hostile head gives nothing.
 std::vector<std::string> licence_lines(std::string_view card) {
   std::vector<std::string> lines;
   if (!card.starts_with("---\n")) return lines;
@@ -27,7 +27,7 @@ std::vector<std::string> licence_lines(std::string_view card) {
   return lines;
 }
 
-/// Graphs as rows of a table.
+/// The graphs as a table.
 std::string graph_table(const BundlePlan& plan) {
   std::string table = "| file | component | weights |\n| --- | --- | --- |\n";
   for (const GraphPlan& graph : plan.graphs)

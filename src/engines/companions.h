@@ -11,7 +11,7 @@ namespace argosy::engines {
 /// processor, chat templates, licence. Weights, code and other people's exports do not.
 std::vector<std::string> companion_files(const SourceModel& model);
 
-/// Those that would, and are links out of the folder.
+/// Companion files that are not copied, as they are links out of the folder.
 std::vector<std::string> left_out_companions(const SourceModel& model);
 
 }  // namespace argosy::engines

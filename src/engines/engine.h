@@ -13,11 +13,11 @@ namespace argosy::engines {
 
 struct LintRule;
 
-/// What an engine's bundles cannot do without, or not have: what can be told from a model's folder and the options of
-/// an export alone.
+/// What an engine's bundles need or cannot have, as far as a model's folder and the options of an export alone can show
+/// it.
 struct EngineLimits {
   std::span<const std::string_view> needed_files = {};  // of the model's folder
-  std::span<const std::string_view> components = {};    // of which a model has one at least; none: any will do
+  std::span<const std::string_view> components = {};    // a model must have one of these; empty: any will do
   bool takes_bfloat16 = true;
   bool takes_linked_weights = true;
   bool takes_one_file = false;  // a graph alone, without a folder
@@ -25,15 +25,15 @@ struct EngineLimits {
 
 /// What runs a bundle. Another one is another row, and a folder beside this file.
 struct Engine {
-  std::string_view name;   // "genai": as commands call it, and python/argosy/run its runner
+  std::string_view name;   // "genai": its name in commands, and that of its runner in python/argosy/run
   std::string_view title;  // "ONNX Runtime GenAI"
   /// Graphs and files of a bundle of this model. What the engine cannot run is an error that says why.
   Result<BundlePlan> (*plan)(const SourceModel& model);
-  /// What `argosy lint` looks for in its bundles, besides what it looks for in all.
+  /// What `argosy lint` looks for in this engine's bundles only.
   std::span<const LintRule> (*lint_rules)();
   /// Adds files that depend on how weights were laid out; null: there are none.
   Status (*finish)(const SourceModel& model, const std::vector<WrittenGraph>& graphs, BundlePlan& plan) = nullptr;
-  std::string_view backend = "onnx";  // whose files it runs; plans of others have no graphs
+  std::string_view backend = "onnx";  // whose files it runs; for others than "onnx" plans have no graphs
   EngineLimits limits = {};
 };
 

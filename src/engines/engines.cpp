@@ -9,10 +9,10 @@
 namespace argosy::engines {
 namespace {
 
-// What it opens a bundle's tokenizer with.
+// The engine opens tokenizers with these.
 constexpr std::string_view kGenaiFiles[] = {"tokenizer.json", "tokenizer_config.json"};
 
-// It generates.
+// The engine generates text, with one of these.
 constexpr std::string_view kGenaiComponents[] = {"decode", "decoder"};
 
 constexpr EngineLimits kGenaiLimits = {.needed_files = kGenaiFiles, .components = kGenaiComponents};

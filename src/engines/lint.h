@@ -11,7 +11,7 @@
 
 namespace argosy::engines {
 
-/// Something about a bundle that its engine will stumble over (an error), or that is probably not meant (a warning).
+/// A problem of a bundle: its engine will fail on it (an error), or it is probably not intended (a warning).
 struct Finding {
   enum class Severity : uint8_t { kError, kWarning };
   Severity severity = Severity::kError;
@@ -24,9 +24,9 @@ struct Finding {
 /// "error[external-data-missing] model.onnx: what; hint"
 std::string to_text(const Finding& finding);
 
-/// One thing that is looked for.
+/// A lint rule, for lists.
 struct LintRuleInfo {
-  std::string engine;  // whose bundles; empty: everyone's
+  std::string engine;  // to whose bundles it applies; empty: to all
   std::string name;
   Finding::Severity severity = Finding::Severity::kError;
   std::string what;  // that is reported
@@ -40,11 +40,11 @@ struct LintReport {
   bool has_errors() const;
 };
 
-/// Checks a folder against what an engine wants, whoever wrote it; graphs are read without their weights. Texts of
-/// findings are UTF-8 without line breaks, whatever the files hold. An error is a folder that cannot be read, or an
-/// engine without rules; what is wrong inside the folder is a finding.
+/// Checks a folder against the needs of an engine, whoever wrote it; graphs are read without their weights. Texts of
+/// findings are UTF-8 without line breaks, whatever the files hold. Fails only for a folder that cannot be read, or an
+/// engine without rules; problems inside the folder are findings.
 ///
-/// Programs for ExecuTorch are read by `reader`; without one, rules on what is in them find nothing.
+/// Programs for ExecuTorch are read by `reader`; without one, rules about their contents find nothing.
 /// Without an engine (""), it is the one that bundle.json names, else the one whose files there are, else "plain".
 Result<LintReport> lint(const std::filesystem::path& folder, std::string_view engine = "",
                         const ProgramReader& reader = {});

@@ -31,8 +31,8 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
   return end == folder.end();
 }
 
-/// Fills `files` with what is below `folder`; false: there is more than is listed. Folders that are links are not
-/// entered, names that begin with '.' are other tools' business.
+/// Fills `files` with what is below `folder`; false: there is more than is listed. Links to folders are not entered,
+/// names that begin with '.' belong to other tools.
 bool list(const fs::path& root, const fs::path& canonical_root, const std::string& below, int depth,
           std::vector<LintedFile>& files, std::error_code& error) {
   bool is_complete = true;
@@ -60,7 +60,7 @@ bool list(const fs::path& root, const fs::path& canonical_root, const std::strin
   return is_complete;
 }
 
-/// What a graph has far more of than any model, so that rules need not be quick with it; empty if nothing.
+/// What a graph has far more of than any model; empty if nothing. Rules do not get such graphs, so they may be slow.
 std::string excess(const OnnxModel& model) {
   struct Limit {
     std::string_view what;

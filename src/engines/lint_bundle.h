@@ -47,7 +47,7 @@ class LintedVocabulary {
  public:
   explicit LintedVocabulary(JsonView tokenizer);
   bool is_empty() const { return size_ == 0; }
-  int64_t size() const { return size_; }  // the largest id and one
+  int64_t size() const { return size_; }  // the largest id plus one
   bool has(int64_t id) const;
   std::optional<int64_t> id_of(std::string_view token) const;
 
@@ -61,7 +61,7 @@ class LintedVocabulary {
 /// anything.
 class LintedBundle {
  public:
-  /// An error is a folder that cannot be listed.
+  /// Fails only if the folder cannot be listed.
   static Result<LintedBundle> read(const std::filesystem::path& folder, const ProgramReader& reader = {});
 
   const std::filesystem::path& folder() const { return folder_; }

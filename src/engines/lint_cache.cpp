@@ -76,7 +76,7 @@ void check_halves(const LintedBundle& bundle, const FindingSink& found) {
   }
 }
 
-/// Layers with keys of their own tokens.
+/// Layers with keys of self attention.
 std::set<int64_t> key_layers(const LintedGraph& graph) {
   std::set<int64_t> layers;
   for (const CachePort& port : cache_inputs(graph)) {
@@ -134,7 +134,7 @@ std::optional<Heads> configured_heads(const LintedBundle& bundle) {
   return Heads{*heads, *size};
 }
 
-/// Keys and values of own tokens, if all have the same heads: else layers differ, and one number cannot describe them.
+/// Keys and values of self attention, if all have the same heads: else one number cannot describe all layers.
 std::vector<CachePort> equal_keys_and_values(const LintedGraph& graph) {
   std::vector<CachePort> ports;
   for (const CachePort& port : cache_inputs(graph)) {
@@ -163,7 +163,7 @@ void check_shape(const LintedBundle& bundle, const FindingSink& found) {
   }
 }
 
-/// ONNX Runtime's op wants heads of a multiple of 16 where it rotates them, else of 8.
+/// Where ONNX Runtime's op rotates heads, their size must be a multiple of 16, else of 8.
 void check_head_size(const LintedBundle& bundle, const FindingSink& found) {
   auto configured = bundle.json("genai_config.json").find("model").find("decoder").find("head_size").as_integer();
   for (const LintedGraph& graph : bundle.graphs()) {
@@ -237,7 +237,7 @@ bool has_cache(const LintedBundle& bundle) {
 }
 
 std::optional<std::vector<int64_t>> configured_cache_layers(const LintedBundle& bundle, bool is_cross_decoder) {
-  // Some layers of these share the cache of others, or have none.
+  // Models with these have layers that share the cache of others, or have none.
   for (std::string_view key : {"num_kv_shared_layers", "layers_block_type", "hybrid_override_pattern",
                                "attn_layer_indices", "attn_layer_period", "full_attn_idxs", "hybrid_layer_ids",
                                "num_hidden_layers_per_block", "block_types", "cla_share_factor"}) {

@@ -11,7 +11,7 @@
 
 namespace argosy::engines {
 
-/// An input that a graph takes back from its outputs, such as "past_key_values.3.decoder.key".
+/// An input that takes an output of the previous call, such as "past_key_values.3.decoder.key".
 struct CachePort {
   const OnnxValue* value = nullptr;
   int64_t layer = -1;  // 3; -1 if the name has no number
@@ -19,7 +19,7 @@ struct CachePort {
 
   bool is_key() const { return role.ends_with("key"); }
   bool is_value() const { return role.ends_with("value") && !role.ends_with("key_value"); }
-  /// Of the attention to what an encoder gave: made once, then the same.
+  /// Whether it belongs to cross attention: computed once from the encoder's result, then unchanged.
   bool is_cross() const;
 };
 

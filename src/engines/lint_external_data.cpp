@@ -1,4 +1,4 @@
-// Weights in files of their own: there, long enough, inside the folder, and used.
+// External data: must be there, long enough, inside the folder, and used.
 
 #include <algorithm>
 #include <set>
@@ -24,7 +24,7 @@ std::vector<std::string> usual_names(const LintedGraph& graph) {
   return {stem + ".onnx.data", stem + ".onnx_data", stem + ".data", stem + ".bin"};
 }
 
-/// Reports once for each graph that has data files of a kind: `test(graph, external)` says which, `text(names)` what.
+/// Reports once for each graph with data files for which `test(graph, external)` is true; `text(names)` is the message.
 template <class Test, class Text>
 void report(const LintedBundle& bundle, const FindingSink& found, Test test, Text text) {
   for (const LintedGraph& graph : bundle.graphs()) {
@@ -58,7 +58,7 @@ bool is_missing(const OnnxExternalFile& external) {
   return is_plain_relative_path(external.location) && !external.available_bytes;
 }
 
-/// A file of a usual name that is there and that no graph names; empty if there is none.
+/// An existing file of a usual name that no graph refers to; empty if there is none.
 std::string unclaimed(const LintedBundle& bundle, const LintedGraph& graph, const std::set<std::string>& used) {
   for (const std::string& name : usual_names(graph)) {
     std::string file = beside(graph, name);
@@ -67,7 +67,7 @@ std::string unclaimed(const LintedBundle& bundle, const LintedGraph& graph, cons
   return "";
 }
 
-/// Where a graph lacks one file, and one of a usual name is left over, that is the one.
+/// If a graph lacks one file, and an unused file has a usual name, that is the one.
 bool is_misnamed(const LintedBundle& bundle, const LintedGraph& graph, const std::set<std::string>& used) {
   const auto& files = graph.model->external_files;
   return std::count_if(files.begin(), files.end(), is_missing) == 1 && !unclaimed(bundle, graph, used).empty();

@@ -19,7 +19,7 @@ struct DomainLimit {
 constexpr DomainLimit kDomains[] = {
     {"", 26}, {"ai.onnx.ml", 5}, {"ai.onnx.training", 1}, {"ai.onnx.preview.training", 1}, {"com.microsoft", 1},
 };
-/// Of onnxruntime-extensions, or made by the runtime itself.
+/// Domains of onnxruntime-extensions, or of ops that the runtime itself makes.
 constexpr std::string_view kOtherDomains[] = {"ai.onnx.contrib", "com.microsoft.extensions", "com.microsoft.nchwc",
                                               "com.ms.internal.nhwc"};
 
@@ -101,7 +101,7 @@ void check_bfloat16(const LintedBundle& bundle, const FindingSink& found) {
 
 struct Suffix {
   std::string_view suffix;
-  std::array<std::string_view, 6> types;  // of weights that there must be some of; ends at the first empty one
+  std::array<std::string_view, 6> types;  // of weights, some of which must be there; ends at the first empty one
 };
 constexpr Suffix kSuffixes[] = {
     {"_fp16", {"f16"}},

@@ -10,7 +10,7 @@
 
 namespace argosy::engines {
 
-/// A program for ExecuTorch as lint rules see it: its methods from outside.
+/// The methods of an ExecuTorch program, as lint rules see them.
 struct LintedProgram {
   struct Tensor {
     std::string dtype;           // "i64"; "" for what is no tensor
@@ -33,8 +33,8 @@ struct LintedProgram {
   const int64_t* number(std::string_view method) const;
 };
 
-/// How programs are read: by whoever knows their format, which is not this layer. Returns one with `problem` set if
-/// that does not work.
+/// Reads a program; implemented by a layer that knows the format, unlike this one. On failure `problem` of the result
+/// is set.
 using ProgramReader = std::function<LintedProgram(const std::filesystem::path& path)>;
 
 }  // namespace argosy::engines

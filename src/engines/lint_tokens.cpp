@@ -1,4 +1,4 @@
-// Token ids against the tokenizer, and what comes with a tokenizer.
+// Token ids compared with the tokenizer, and files that belong to a tokenizer.
 
 #include "engines/lint_tokens.h"
 
@@ -55,7 +55,7 @@ void check_range(const LintedBundle& bundle, const FindingSink& found) {
       bool is_generated = key == "eos_token_id" || key == "bos_token_id" || key == "decoder_start_token_id";
       int64_t size = is_generated ? known : std::max(known, words);
       for (int64_t id : integers(source.object.find(key))) {
-        // -1 is how some configurations say that there is none.
+        // Some configurations write -1 for none.
         if (size > 0 && (id >= size || id < -1))
           found.add(source.file, format("{} is {}, there are {} tokens", key, id, size));
       }

@@ -31,7 +31,7 @@ std::vector<Port> ports(JsonView list) {
   return ports;
 }
 
-/// How long texts may be: ranges of dims, and what the trace relied on.
+/// How long texts may be, by ranges of dims and guards of the trace.
 void read_limits(JsonView json, ComponentInterface& component) {
   auto shorten = [&](std::optional<int64_t> length) {
     if (length && *length > 0) component.longest_text = std::min(*length, component.longest_text.value_or(*length));
@@ -183,7 +183,7 @@ Result<SourceModel> read_source_model(const fs::path& folder, JsonView manifest)
   model.task = text_of(manifest.find("task"));
   for (JsonView each : manifest.find("components").items()) model.components.push_back(component_interface(each));
   if (!folder.empty()) ARGOSY_TRY_STATUS(list_model_files(model));
-  // A capture knows the configuration that it is of; the model's own file may say more.
+  // A capture has its model's configuration; the model's own file may say more.
   if (model.has_file("config.json")) {
     ARGOSY_TRY(JsonDocument config, read_json(folder / "config.json"));
     model.config = std::move(config);

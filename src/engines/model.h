@@ -40,7 +40,7 @@ struct ComponentInterface {
   std::string name;
   std::vector<Port> inputs, outputs;
   std::vector<State> states;  // in the order of the inputs
-  /// How many tokens a text may have that grows call by call; beyond, the graph is not what the model computes.
+  /// The largest number of tokens of a text that grows call by call; beyond it, the graph differs from the model.
   std::optional<int64_t> longest_text;
 
   const Port* input(std::string_view name) const;   // null if there is none
@@ -62,7 +62,7 @@ struct SourceModel {
   const ComponentInterface* component(std::string_view name) const;  // null if there is none
   bool has_file(std::string_view file) const;
   std::string_view model_type() const;  // of config.json; "" if it has none
-  /// The part of the configuration that describes the text decoder, in multimodal ones a part of the whole.
+  /// The part of the configuration that describes the text decoder: in multimodal models a member, else all of it.
   JsonView text_config() const;
   /// A number of the text decoder's configuration, by the first of these names that it has.
   std::optional<int64_t> text_number(std::initializer_list<std::string_view> names) const;
@@ -77,8 +77,8 @@ struct SourceModel {
 /// configuration, "*config.json", which decides what is written, it is an error.
 Status list_model_files(SourceModel& model);
 
-/// Reads what the engines look at. `manifest` is capture.json of the model's capture; `folder` may be empty, where only
-/// that is at hand.
+/// Reads what the engines need. `manifest` is capture.json of the model's capture; `folder` may be empty if there is
+/// only that.
 Result<SourceModel> read_source_model(const std::filesystem::path& folder, JsonView manifest);
 
 /// Where graphs are right, a line for each limit that the trace had: "decode is right where total_sequence <= 2048

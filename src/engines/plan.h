@@ -20,7 +20,7 @@ struct GraphPlan {
 /// A graph when its weights have been laid out.
 struct WrittenGraph {
   std::string file;       // as GraphPlan has it
-  size_t data_files = 0;  // that its weights are in
+  size_t data_files = 0;  // how many hold its weights
 };
 
 /// A file that is written as it is.

@@ -11,7 +11,7 @@
 
 namespace argosy::engines {
 
-/// What a member of an object is to be. Null: it goes.
+/// A new value for a member of an object. Null: the member is removed.
 struct JsonChange {
   using Value = std::variant<std::nullptr_t, bool, int64_t, std::string, JsonView>;
   std::vector<std::string> path;  // names on the way from the root, its own last

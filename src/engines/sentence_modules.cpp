@@ -16,10 +16,10 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxFile = uint64_t{1} << 20;
 
-/// The model itself, and what computes nothing when a trained model is used.
+/// The model itself, and modules that do nothing in evaluation.
 constexpr std::array<std::string_view, 2> kNothingBehind = {"Transformer", "Dropout"};
 
-/// Switches of a Pooling module and what each is called.
+/// Settings of a Pooling module, and the names of their poolings.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kPoolings = {{
     {"pooling_mode_cls_token", "first token"},
     {"pooling_mode_lasttoken", "last token"},

@@ -5,8 +5,8 @@
 
 namespace argosy::engines {
 
-/// Writes a tokenizer_config.json that older readers take, where the model's own is not one: they do not know what
-/// transformers 5 calls tokenizers without a class of their own, nor a list of extra tokens.
+/// Adds a tokenizer_config.json that older readers take, if the model's own is not one: they know neither the class
+/// name that transformers 5 gives to tokenizers without a class of their own, nor a list of extra tokens.
 void add_tokenizer_config(const SourceModel& model, BundlePlan& plan);
 
 }  // namespace argosy::engines

@@ -6,8 +6,8 @@
 
 namespace argosy::engines {
 
-/// What lies beside model.pte: tokenizer, configuration, processor. The program itself is the backend's business, and
-/// so how it is used (executorch_usage) is known when that is done.
+/// The files beside model.pte: tokenizer, configuration, processor. The program itself is made by the backend, so its
+/// usage (executorch_usage) is known only after that.
 Result<BundlePlan> plan_executorch(const SourceModel& model);
 
 }  // namespace argosy::engines

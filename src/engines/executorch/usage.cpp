@@ -7,7 +7,7 @@
 namespace argosy::engines {
 namespace {
 
-/// What registers kernels that the runtime lacks by itself, by how their names begin.
+/// Imports that register kernels that the runtime itself lacks, by the prefix of their names.
 struct Library {
   std::string_view prefix, import;
 };
@@ -25,7 +25,7 @@ std::string imports(const ProgramFacts& facts) {
   return lines;
 }
 
-/// What the LLM runner calls: tokens and their positions in, states inside.
+/// Whether the LLM runner can call it: tokens and their positions as inputs, states inside.
 bool is_for_runner(const ProgramFacts& facts) {
   if (facts.methods.size() != 1 || !facts.has_tokenizer) return false;
   const ProgramMethod& method = facts.methods[0];
@@ -33,7 +33,7 @@ bool is_for_runner(const ProgramFacts& facts) {
          method.inputs[1].name == "cache_position";
 }
 
-/// As torch calls it.
+/// torch's name of it.
 std::string_view torch_name(DType dtype) {
   switch (dtype) {
     case DType::kBool: return "bool";

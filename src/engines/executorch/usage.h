@@ -19,7 +19,7 @@ struct ProgramMethod {
   std::vector<ProgramInput> inputs;
 };
 
-/// What a program for ExecuTorch consists of, as far as callers must know.
+/// The parts of an ExecuTorch program that callers must know.
 struct ProgramFacts {
   std::vector<ProgramMethod> methods;  // that compute
   std::vector<std::string> kernels;    // "llama::update_cache", of all methods

@@ -78,8 +78,8 @@ Status add_convolution(const ComponentInterface& decoder, int64_t number, const 
   return {};
 }
 
-/// The engine lets input and output of these share memory. The order in which ONNX Runtime happens to run the models
-/// that were tried is right without the postponement, but nothing promises it.
+/// The engine lets input and output of these states share memory. ONNX Runtime happened to run the nodes of all models
+/// that were tried in an order that is right without PostponeOutput, but nothing guarantees it.
 Status add_recurrent_states(const ComponentInterface& decoder, int64_t number, const Layer& layer, Cache& cache) {
   constexpr std::pair<std::string_view, std::string_view> kParts[] = {{"conv_states", "conv_state"},
                                                                       {"recurrent_states", "recurrent_state"}};
@@ -99,7 +99,7 @@ Status add_recurrent_states(const ComponentInterface& decoder, int64_t number, c
   return {};
 }
 
-/// Whether a layer's states are just these.
+/// Whether a layer has exactly these states.
 bool has_just(const Layer& layer, std::initializer_list<std::string_view> parts) {
   return layer.size() == parts.size() && std::ranges::all_of(parts, [&](auto part) { return layer.contains(part); });
 }

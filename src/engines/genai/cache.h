@@ -10,7 +10,7 @@
 
 namespace argosy::engines::genai {
 
-/// What the engine is told of a decoder's cache, and what has to be changed for it.
+/// What the engine must know of a decoder's cache, and the edits that it needs.
 struct Cache {
   int64_t key_value_heads = 0, head_size = 0;  // of the first layer with keys; the graph has those of the others
   std::vector<int64_t> key_value_layers;       // numbers of layers with keys and values

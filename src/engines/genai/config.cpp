@@ -6,7 +6,7 @@ namespace argosy::engines::genai {
 namespace {
 
 constexpr int64_t kUsualContext = 4096;
-/// Tokenizers that know no limit state an absurd one.
+/// Tokenizers without a limit state an absurdly large one.
 constexpr int64_t kLargestContext = int64_t{1} << 30;
 
 void write_names(JsonWriter& json, std::string_view key,
@@ -37,7 +37,7 @@ void write_section(JsonWriter& json, const Section& section) {
   json.end_object();
 }
 
-/// The engine takes 0 for an id that is not given, which is some other token: so every id is written that is known.
+/// The engine takes 0 for a missing id, which is some other token: so every known id is written.
 void write_tokens(JsonWriter& json, const Config& config, const SourceModel& model) {
   std::vector<int64_t> bos = model.token_ids("bos_token_id"), eos = model.token_ids("eos_token_id");
   std::vector<int64_t> pad = model.token_ids("pad_token_id");

@@ -13,7 +13,7 @@ namespace argosy::engines::genai {
 inline constexpr std::string_view kEngine = "ONNX Runtime GenAI";  // in messages
 inline constexpr std::string_view kConfigFile = "genai_config.json";
 
-/// A part of "model" in genai_config.json: one graph, and what the engine is told of it.
+/// A part of "model" in genai_config.json: describes one graph to the engine.
 struct Section {
   std::string name;                                         // "decoder", "vision", "embedding", "encoder", "speech"
   std::string file;                                         // of the graph; empty: none

@@ -9,7 +9,7 @@
 namespace argosy::engines::genai {
 namespace {
 
-/// What the engine feeds, in its own words and ours; the names are the engine's defaults.
+/// Inputs that the engine feeds; its default names are ours, too.
 constexpr std::string_view kInputs[] = {"input_ids", "inputs_embeds", "attention_mask", "position_ids"};
 
 /// Types of version 0.18 that run as any decoder does. "gpt2" is not one: it wants keys and values in one tensor.
@@ -37,7 +37,7 @@ void add_numbers(const SourceModel& model, const Cache& cache, Section& section)
   section.numbers.emplace_back("num_key_value_heads", cache.key_value_heads);
 }
 
-/// The engine tells layers of attention from those of convolutions by a list.
+/// A list tells the engine which layers have attention and which convolutions.
 Status add_layer_types(const Cache& cache, Section& section) {
   section.inputs.emplace_back("past_conv_names", "past_conv.%d");
   section.outputs.emplace_back("present_conv_names", "present_conv.%d");
@@ -52,7 +52,7 @@ Status add_layer_types(const Cache& cache, Section& section) {
   return {};
 }
 
-/// The engine fills up the shorter prompts of a batch at their end, and masks that. Not all layers mind the mask.
+/// The engine pads shorter prompts of a batch at their end, and masks the padding. Some layers ignore the mask.
 std::vector<std::string> padding_notes(const SourceModel& model, const Cache& cache) {
   constexpr std::string_view kPadding = "the engine fills up the shorter prompts of a batch at their end";
   if (!cache.recurrent_layers.empty() || !cache.conv_layers.empty()) {

@@ -20,7 +20,7 @@ struct DecoderPlan {
 /// The component `decode` of a model that the engine runs token by token, given ids or embeddings.
 Result<DecoderPlan> plan_decoder(const SourceModel& model, const ComponentInterface& decode);
 
-/// The engine's type for a model whose decoder is all there is: its own where the engine treats it as any decoder,
+/// The engine's type for a model that is only a decoder: the model's own type if the engine treats it as any decoder,
 /// else "decoder".
 std::string decoder_type(const SourceModel& model, const DecoderPlan& decoder);
 

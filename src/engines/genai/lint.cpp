@@ -142,7 +142,7 @@ void check_processor(const LintedBundle& bundle, const FindingSink& found) {
 struct Name {
   std::string_view role, usual;
 };
-// What the decoder is fed and asked for, and how it is called where the configuration is silent.
+// Inputs and outputs of the decoder, and their names if the configuration does not give them.
 constexpr Name kInputs[] = {
     {"input_ids", "input_ids"},
     {"inputs_embeds", "inputs_embeds"},
@@ -301,7 +301,7 @@ void check_eos(const LintedBundle& bundle, const FindingSink& found) {
   if (!model.is_object() || kind_of(bundle) == ModelKind::kOther) return;
   std::vector<int64_t> ids = integers(model.find("eos_token_id"));
   if (ids.empty()) {
-    // A model without one then ends at what it is padded with, which it does not generate.
+    // A model without an end token then stops at the pad token, which it does not generate.
     if (has_no_end_token(bundle) && model.find("pad_token_id").as_integer()) return;
     found.add(kConfig, "model.eos_token_id is missing; the engine then stops at the pad token, 0 if there is none");
     return;

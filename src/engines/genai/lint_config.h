@@ -17,7 +17,7 @@ enum class ModelKind : uint8_t { kText, kVision, kSpeech, kMultimodal, kOther };
 std::optional<ModelKind> model_kind(std::string_view type);
 
 /// Keys of genai_config.json that the engine refuses: path ("model.decoder.head_dim") and what is wrong with each. It
-/// reads no further than the first, so that one is enough for a bundle not to open.
+/// stops at the first, so a single one keeps a bundle from opening.
 std::vector<std::pair<std::string, std::string>> refused_keys(JsonView config);
 
 }  // namespace argosy::engines::genai

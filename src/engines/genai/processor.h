@@ -11,14 +11,14 @@
 /// The engine's own processors: files that say which operations make a model's inputs of a picture or a sound.
 namespace argosy::engines::genai {
 
-/// Not "processor_config.json", which is the name of a file of transformers' own.
+/// Not "processor_config.json", as transformers has a file of that name.
 inline constexpr std::string_view kImageProcessorFile = "genai_image_processor.json";
 inline constexpr std::string_view kAudioProcessorFile = "genai_audio_processor.json";
 
-/// What transformers' image processor or feature extractor is told; invalid if there is no file that says it.
+/// Settings of transformers' image processor or feature extractor; invalid if no file has them.
 class ProcessorSettings {
  public:
-  /// Of preprocessor_config.json, else of the part of that name ("image_processor") of processor_config.json.
+  /// From preprocessor_config.json, else from the member `part` ("image_processor") of processor_config.json.
   static Result<ProcessorSettings> read(const SourceModel& model, std::string_view part);
   JsonView root() const;
   bool is_valid() const { return root().is_valid(); }
@@ -28,7 +28,7 @@ class ProcessorSettings {
   std::string part_;  // of the document; empty: all of it
 };
 
-/// Pictures of one size, colours first. An error says what the engine's operations cannot do.
+/// Pictures of one size, colours first. Fails if the engine's operations cannot do what the settings ask for.
 Result<std::string> fixed_size_processor(const ProcessorSettings& settings);
 
 /// Sizes of patches of Qwen-VL's kind of encoders.

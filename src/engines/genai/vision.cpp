@@ -49,7 +49,7 @@ constexpr Architecture kArchitectures[] = {
 /// The engine knows no other number for its type "gemma3".
 constexpr int64_t kFixedTokens = 256;
 
-/// What transformers' processors give for pictures, of what encoders take.
+/// Inputs of encoders that transformers' processors make from pictures.
 constexpr std::string_view kProcessed[] = {"pixel_values", "pixel_attention_mask", "image_sizes", "spatial_shapes"};
 
 constexpr std::string_view kGrid = "image_grid_thw";
@@ -154,8 +154,8 @@ void find_deep_features(Draft& draft) {
   draft.deep_inputs.clear();
 }
 
-/// The engine hands on one tensor of features and one of embeddings: the rest is put beside them, which makes them
-/// wider.
+/// The engine passes on one tensor of features and one of embeddings: the features for deeper layers are put beside
+/// them, which makes them wider.
 void plan_deep_features(Draft& draft) {
   if (draft.deep_outputs.empty()) return;
   JoinOutputs join{{"image_features"}};
@@ -174,7 +174,7 @@ void plan_deep_features(Draft& draft) {
       1 + draft.deep_outputs.size()));
 }
 
-/// Types of tokens aren't among what the engine has; they follow from the ids.
+/// The engine does not pass types of tokens; they are computed from the ids.
 Status plan_text_decoder(const SourceModel& model, Draft& draft) {
   constexpr std::string_view kTypes = "token_type_ids", kIds = "input_ids";
   ComponentInterface decode = *draft.decode;
@@ -255,7 +255,7 @@ Status plan_patches(const SourceModel& model, Draft& draft) {
   return {};
 }
 
-/// What the encoder takes must be among what processors give, the engine's or transformers'.
+/// All inputs of the encoder must be made by a processor, the engine's or transformers'.
 Status check_given(const Draft& draft) {
   for (const Port& port : draft.encoder->inputs) {
     if (std::ranges::find(kProcessed, port.name) == std::end(kProcessed))
@@ -312,7 +312,7 @@ Result<BundlePlan> plan_vision_language(const SourceModel& model) {
 
   draft.vision.name = "vision";
   draft.vision.file = draft.vision_graph.file;
-  // Without a processor the engine is told of no file: pictures are given to it as they are to be.
+  // Without a processor no file is named: pictures are passed to the engine already prepared.
   draft.vision.texts = {{"config_filename", std::string(draft.processor ? kImageProcessorFile : "")}};
   draft.vision.outputs = {{"image_features", "image_features"}};
   draft.embedding_section.name = "embedding";

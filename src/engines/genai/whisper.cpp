@@ -23,7 +23,7 @@ void add_sizes(const Port& state, int64_t hidden_size, int64_t layers, Section& 
                      {"num_key_value_heads", state.size(1).value_or(0)}};
 }
 
-/// States are found by these names, all layers or none.
+/// The engine finds states by these names: all layers must have them.
 Status check_names(const ComponentInterface& encoder, const ComponentInterface& decoder, int64_t layers) {
   for (int64_t i = 0; i < layers; ++i) {
     for (std::string_view part : {"key", "value"}) {
@@ -97,7 +97,7 @@ Result<BundlePlan> plan_whisper(const SourceModel& model) {
   std::vector<Edit> edits;
   for (const Port& port : decoder.inputs) {
     bool is_state = port.name.starts_with("past_key_values.");
-    // Only the states of cross-attention depend on the encoder, and these the decoder is given.
+    // Only cross states depend on the encoder, and the decoder is given these.
     if (port.name == "encoder_hidden_states")
       edits.emplace_back(DropInput{port.name});
     else if (!is_state && port.name != "decoder_input_ids")

@@ -6,11 +6,11 @@
 
 namespace argosy::engines::genai {
 
-/// Whether the model is one that the engine's type "whisper" is for: an encoder of sounds whose states of
-/// cross-attention go into a decoder of text.
+/// Whether the engine's type "whisper" fits the model: an encoder of sounds that makes the cross states of a decoder of
+/// text.
 bool is_whisper(const SourceModel& model);
 
-/// Encoder and decoder under their own names, which genai_config.json tells the engine. The engine wants 3000 frames.
+/// Encoder and decoder under their own names, which are in genai_config.json. The engine wants 3000 frames.
 Result<BundlePlan> plan_whisper(const SourceModel& model);
 
 }  // namespace argosy::engines::genai

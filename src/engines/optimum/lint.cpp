@@ -15,7 +15,7 @@ bool is_encoder_decoder(const LintedBundle& bundle) {
          bundle.model_type() == "vision-encoder-decoder";
 }
 
-/// Whether the name of a graph, without folder and ending, has all of these parts in their order and none of those.
+/// Whether a graph's name, without folder and extension, has all of `parts` in order and none of the others.
 bool is_named(const LintedGraph& graph, std::initializer_list<std::string_view> parts,
               std::initializer_list<std::string_view> not_parts = {}) {
   std::string_view name = graph.stem();

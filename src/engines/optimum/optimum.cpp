@@ -111,7 +111,7 @@ Status add_decoder(const ComponentInterface& decode, BundlePlan& plan) {
 
 Status add_seq2seq(const SourceModel& model, BundlePlan& plan) {
   ARGOSY_TRY(Seq2SeqPlan seq2seq, plan_seq2seq(model, kEngine));
-  // Named after the graph that is fetched first: whoever has that has the weights of both.
+  // Named after the graph that is downloaded first: so that comes with the weights of both.
   std::string data = "encoder_model.onnx_data";
   plan.graphs.push_back({"encoder_model.onnx", "encoder", std::move(seq2seq.encoder), data});
   GraphPlan decoder{"decoder_model_merged.onnx", "decoder", std::move(seq2seq.decoder), data};

@@ -9,7 +9,7 @@
 namespace argosy::engines {
 namespace {
 
-/// How ONNX Runtime and numpy call a type of captures; null for others.
+/// The names of a capture's dtype in ONNX Runtime and numpy.
 struct TypeName {
   std::string_view dtype, runtime, numpy;
 };

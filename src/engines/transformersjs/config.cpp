@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kSection = "transformers.js_config";
 constexpr size_t kMaxDataFiles = 100;  // of a graph, the engine's limit
 
-/// Writes in one part of the configuration, as far as something has to be changed there.
+/// Changes one part of the configuration, where needed.
 class Part {
  public:
   Part(const SourceModel& model, std::string name, ConfigPlan& plan) : name_(std::move(name)), plan_(plan) {

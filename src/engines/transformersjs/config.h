@@ -11,7 +11,7 @@
 
 namespace argosy::engines::transformersjs {
 
-/// What a bundle's plan says of config.json before its graphs are laid out.
+/// Changes of config.json that are known before the graphs are laid out.
 struct ConfigPlan {
   std::vector<JsonChange> changes;
   std::vector<std::string> notes;
@@ -23,7 +23,7 @@ void describe_decoder(const SourceModel& model, const std::string& part, int64_t
 /// The same for the decoder of an encoder and decoder.
 void describe_seq2seq(const SourceModel& model, int64_t layers, ConfigPlan& plan);
 
-/// Names of classes, which the engine wants to read; transformers makes do without.
+/// Adds names of classes, which the engine needs and transformers does not.
 void add_labels(const SourceModel& model, ConfigPlan& plan);
 
 /// The text of config.json: with these changes, and with which graphs have data files, how many, and their dtype

@@ -169,7 +169,7 @@ void check_data_size(const LintedBundle& bundle, const FindingSink& found) {
   }
 }
 
-/// Graphs that take caches, as far as they are opened.
+/// Calls `visit` for opened graphs that take caches.
 template <class Visit>
 void each_decoder(const LintedBundle& bundle, Visit visit) {
   for (const LintedGraph& graph : bundle.graphs()) {

@@ -82,7 +82,7 @@ constexpr ClassRow kClasses[] = {
     {"WhisperModel", kSeq2Seq},
 };
 
-/// Words in a row of types.
+/// A row of types, and the key that they share.
 struct TypeRow {
   std::string_view key;    // of config.json
   std::string_view types;  // separated by spaces

@@ -29,8 +29,8 @@ struct DataTypeSuffix {
 };
 std::span<const DataTypeSuffix> data_types();
 
-/// Into how many files of data the configuration says that the weights of a graph are cut; `file` is "model_q4.onnx",
-/// `base` is "model".
+/// How many data files the configuration declares for the weights of a graph; `file` is "model_q4.onnx", `base` is
+/// "model".
 int64_t declared_chunks(JsonView config, std::string_view file, std::string_view base);
 
 }  // namespace argosy::engines::transformersjs

@@ -28,10 +28,10 @@ const HybridType* hybrid_type(std::string_view model_type);
 /// Whether it puts features of images or sounds into the embeddings of a text for this type, and by which inputs.
 bool is_image_text_type(std::string_view model_type);
 bool is_audio_text_type(std::string_view model_type);
-/// Whether positions have three parts, which it computes for these types.
+/// Whether positions of this type have three parts, which the engine computes.
 bool has_image_positions(std::string_view model_type);
 
-// What types that it does not know are called, since only names of caches depend on it.
+// Known types that stand for those that the engine does not know, since only names of caches depend on them.
 inline constexpr std::string_view kAnyDecoder = "llama", kAnySeq2Seq = "bart", kAnyVisionDecoder = "trocr";
 
 }  // namespace argosy::engines::transformersjs

@@ -10,7 +10,7 @@
 namespace argosy::engines::transformersjs {
 namespace {
 
-using Layer = std::map<std::string, const State*, std::less<>>;  // states by what follows the layer in their name
+using Layer = std::map<std::string, const State*, std::less<>>;  // states by the rest of their name
 
 tl::unexpected<Error> refused_states(const std::string& what) {
   return fail(ErrorCode::kUnsupportedFeature, format("transformers.js cannot carry this model's cache: {}", what),
@@ -48,7 +48,7 @@ void rename(const State& state, const std::string& name, std::vector<Edit>& edit
   edits.emplace_back(RenameOutput{state.output, "present_" + name});
 }
 
-/// Layers of attention keep their names; the others' states are called after what they are.
+/// Keys and values keep their names; other states are named after their kind.
 Status rename_others(const HybridType& type, int64_t number, const Layer& layer, std::vector<Edit>& edits) {
   for (const auto& [part, state] : layer) {
     if (part == "key" || part == "value") continue;
@@ -72,7 +72,7 @@ Result<StatePlan> plan_states(const SourceModel& model, const ComponentInterface
   bool is_plain = true;
   for (const auto& [number, layer] : layers) is_plain = is_plain && layer.size() == 2 && has_key_and_value(layer);
   if (is_plain) {
-    // The engine counts layers from nought.
+    // The engine counts layers from 0.
     for (const auto& [number, layer] : layers) {
       if (number != plan.key_value_layers++)
         return refused_states(format("layer {} has no states", plan.key_value_layers - 1));

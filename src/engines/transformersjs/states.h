@@ -10,11 +10,11 @@
 
 namespace argosy::engines::transformersjs {
 
-/// What is done so that a decoder's states have the names that the engine makes from config.json.
+/// The edits that give a decoder's states the names that the engine makes from config.json.
 struct StatePlan {
   std::vector<Edit> edits;
-  /// Of a decoder all of whose layers have a key and a value, which is what the engine takes any model for; 0 for one
-  /// with other states, of a type that the engine knows.
+  /// The number of layers if all have a key and a value, which the engine can run for any type of model; 0 for a
+  /// decoder with other states, of a type that the engine knows.
   int64_t key_value_layers = 0;
 };
 

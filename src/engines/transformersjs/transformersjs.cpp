@@ -19,7 +19,7 @@ using namespace transformersjs;
 /// Browsers refuse buffers of 2 GiB and more, and take smaller ones more readily.
 constexpr uint64_t kMaxDataBytes = uint64_t{1} << 30;
 constexpr std::string_view kEngine = "transformers.js";
-/// What it calls the number of texts in the shapes of states, and nothing else.
+/// The engine's name for the batch dim in the shapes of states; it knows no other.
 constexpr std::string_view kBatch = "batch_size";
 
 struct Precision {
@@ -111,9 +111,9 @@ class Planner {
     return {};
   }
 
-  /// Whether a model was trained without attention masks, on padded texts; the engine's tokenizers make masks for all.
-  /// A tokenizer's configuration says so by model_input_names. SigLIP's, as transformers writes it, does not, and no
-  /// field of its model's configuration does: the type's name has to.
+  /// Whether a model was trained on padded texts without attention masks; the engine's tokenizers always make masks. A
+  /// tokenizer's configuration shows it by model_input_names. SigLIP's, as transformers writes it, does not, nor does
+  /// any field of its model's configuration: so the type's name decides.
   bool ignores_attention_mask() const {
     if (model_.model_type() == "siglip") return true;
     JsonView names = model_.tokenizer_config ? model_.tokenizer_config->root().find("model_input_names") : JsonView();
@@ -171,7 +171,7 @@ class Planner {
     if (!takes_images && sounds == nullptr) return refused(kEngine, "it has no encoder of sounds");
     if (takes_images) return add_encoder(*images, "vision_encoder", "image_features", kImageInputs);
     ARGOSY_TRY_STATUS(add_encoder(*sounds, "audio_encoder", "audio_features", kAudioInputs));
-    // Two types are given their features by another name than their own.
+    // The engine passes features under another name than the model's to two types.
     if (sounds->input("input_features") != nullptr && type != "granite_speech")
       planned_.bundle.graphs.back().edits.emplace_back(RenameInput{"input_features", "audio_values"});
     return {};
