@@ -48,6 +48,8 @@ FAMILIES = {
     "convnext": "convolutions only",
     "clip": "two towers",
 }
+#: Others of the list, or tests of other files, show the same.
+THOROUGH = {"bart", "convnext", "mamba2", "modernbert", "qwen2_moe"}
 
 
 def capture(model_type: str, path: Path) -> Session:
@@ -69,7 +71,7 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize("model_type", FAMILIES)
+@pytest.mark.parametrize("model_type", [pytest.param(name, marks=pytest.mark.thorough) if name in THOROUGH else name for name in FAMILIES])
 def test_a_capture_equals_eager(model_type: str, tmp_path: Path) -> None:
     session = capture(model_type, tmp_path / "x.capture")
     if program := os.environ.get("ARGOSY_BIN"):

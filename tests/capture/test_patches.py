@@ -71,6 +71,7 @@ def test_every_patch_is_listed_and_has_a_reason():
     assert {name for name, family in NEEDED_BY.items() if family is None} == set(BECAUSE)
 
 
+@pytest.mark.thorough  # versions are pinned: run it when they change
 @pytest.mark.parametrize("name", [name for name, family in NEEDED_BY.items() if family])
 def test_patch_is_needed(name, tmp_path, monkeypatch):
     others = [patch for patch in patching.registered_patches("capture") if patch.factory.__name__ != name]

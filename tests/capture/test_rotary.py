@@ -84,6 +84,7 @@ def test_only_models_that_begin_anew_have_that_limit():
     assert rotary.restart(transformers.Phi3ForCausalLM(transformers.Phi3Config(**SMALL))) is None
 
 
+@pytest.mark.thorough  # versions are pinned: run it when they change
 @pytest.mark.parametrize("kind", ["dynamic", "longrope"])
 def test_the_patch_is_needed(kind, tmp_path, monkeypatch):
     """When this fails, transformers traces such models itself: remove ``rotary_by_length``, or keep it for older ones."""

@@ -29,8 +29,8 @@ def ops(archive: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("family", "foreign"),
     [
-        ("llama", {"argosy"}),  # grouped queries
-        ("gemma2", {"argosy"}),  # soft cap and windows
+        pytest.param("llama", {"argosy"}, marks=pytest.mark.thorough),  # grouped queries
+        pytest.param("gemma2", {"argosy"}, marks=pytest.mark.thorough),  # soft cap and windows
         ("gpt_oss", {"argosy", "transformers"}),  # sinks, and experts
     ],
 )

@@ -124,7 +124,7 @@ def encoder_decoder(architecture: str) -> tuple[torch.nn.Module, str]:
     return transformers.BartForConditionalGeneration(config).eval(), "model.shared.weight"
 
 
-@pytest.mark.parametrize(("architecture", "backend"), [("t5", "onnx"), ("t5", "executorch"), ("bart", "pt2")])
+@pytest.mark.parametrize(("architecture", "backend"), [("t5", "onnx"), pytest.param("t5", "executorch", marks=pytest.mark.thorough), pytest.param("bart", "pt2", marks=pytest.mark.thorough)])
 def test_encoder_and_decoder_compute_what_transformers_loads(
     architecture: str, backend: str, folder: Path, tmp_path: Path
 ) -> None:
