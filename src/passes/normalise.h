@@ -24,15 +24,15 @@ namespace argosy {
 ///   logic           bitwise_and, bitwise_or, bitwise_xor (.Tensor and .Scalar), bitwise_not; shifts as
 ///                   bitwise_left_shift and bitwise_right_shift (.Tensor and .Tensor_Scalar)
 ///   choice          where.self of a bool, with both branches in the dtype of the result; masked_fill
-///   reductions      sum.dim_IntList, mean.dim, amax and amin with all their dims by name, and others as they were, of
+///   reductions      sum.dim_IntList, mean.dim, amax and amin with all their dims by name, and other reductions, of
 ///                   tensors that have dims; prod.default, softmax and log_softmax in the dtype of their operand; std,
 ///                   var, std_mean, var_mean only as .correction, over a number of elements that is not known
 ///   numbers         rounding and tests for NaN and infinities only of floats
 ///   padding         constant_pad_nd.default; pad.default of other modes; convolutions with padding as numbers
 ///   indexing        index.Tensor, index_put.default, scatter.src, scatter.value, scatter_add.default, values in the
-///                   dtype that they are written into; scatter_reduce.two of prod, amax, amin, with what it writes into
-///                   (and means of integers, as they were); unfold.default, roll.default of dims, unfold's counted from
-///                   the front
+///                   dtype that they are written into; scatter_reduce.two of prod, amax, amin, with include_self (and
+///                   means of integers, unchanged); unfold.default of a dim that is not negative, roll.default of
+///                   dims
 ///   resizing        upsample_….vec and _upsample_….vec; grid_sampler_2d, grid_sampler_3d
 ///   order           sort.default, sort.stable, topk.default
 ///

@@ -27,7 +27,7 @@ struct RewriteRule {
   std::string_view name;  // what dumps and messages call the rule
   /// True: the node was replaced or changed. False: the rule does not apply here.
   Result<bool> (*apply)(RuleContext&, const RewriteRule&);
-  const void* user_data = nullptr;  // of rules added at run time
+  const void* user_data = nullptr;  // a parameter of `apply`
 };
 
 /// Rules by op. Beside the compiled-in families there is one that users fill at run time.

@@ -11,8 +11,8 @@
 namespace argosy::executorch {
 
 /// Gives every symbol of a component that has no upper bound the one that `largest` has for its name, by
-/// SymContext::set_range. A dim that is left unbounded is an error that names it and says how to bound it. A bound
-/// below the smallest size of the trace is an error, too.
+/// SymContext::set_range. Symbols without a row in `largest` stay unbounded, for largest_sizes() to refuse. A bound
+/// below the smallest size of the trace is an error.
 Status set_bounds(const Component& component, const std::map<std::string, int64_t>& largest);
 
 /// Gives sizes that depend on data (how many elements a mask selects, where a list of numbers cuts) the bound that

@@ -40,7 +40,7 @@ struct DataMap {
   Subsegments constants, states;
 };
 
-/// Where the pieces behind a flatbuffer begin, and what they are multiples of at least.
+/// Segments behind a flatbuffer begin at multiples of this, or of what their data asks for if that is more.
 inline constexpr uint64_t kSegmentAlignment = 128;
 
 /// The flatbuffer of a program, with its extended header, padded to where segments begin.

@@ -111,7 +111,7 @@ bool select_matmul(AtenBuilder& f) {
   return f.replace(product);
 }
 
-/// The kernel wants at least a row, and one dtype.
+/// The kernel takes inputs of at least two dims, and weights and inputs of one dtype.
 bool select_linear(AtenBuilder& f) {
   ValueId input = f["input"], weight = f["weight"];
   DType dtype = f.result().dtype;

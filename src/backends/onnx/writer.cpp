@@ -46,7 +46,7 @@ class FileWriter {
     return {};
   }
 
-  /// Of tensors that are part of the model's own bytes.
+  /// Counts overflows of tensors that are stored inside the model's file.
   Status look_at_small(const Model& model) {
     for (const Initializer& each : model.initializers) {
       if (each.tensor->bytes() > kSmallTensorBytes || !may_overflow(*each.tensor)) continue;

@@ -24,7 +24,7 @@ std::optional<StateName> state_name(std::string_view name) {
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result.layer);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   result.part = name.substr(second + 1);
-  if (result.part.ends_with(".0")) result.part.remove_suffix(2);  // the only one of its kind, or there is another too
+  if (result.part.ends_with(".0")) result.part.remove_suffix(2);  // "key.0": the first of them, or the only one
   return result;
 }
 

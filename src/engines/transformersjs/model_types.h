@@ -15,7 +15,7 @@ std::optional<std::string_view> decoder_layers_key(std::string_view model_type);
 /// The same for the decoder of an encoder and decoder.
 std::optional<std::string_view> seq2seq_layers_key(std::string_view model_type);
 
-/// Whether config.json's "decoder" part of such a type makes names of states of cross attention.
+/// The same for the decoder of a vision encoder, "decoder" in config.json: types with states of cross-attention.
 std::optional<std::string_view> vision_decoder_layers_key(std::string_view model_type);
 
 /// How layers with other states than keys and values name them.

@@ -7,7 +7,7 @@
 namespace argosy::decompose {
 namespace {
 
-/// A number for the last of two dims, the first of which has size 1.
+/// The numbers of two dims for an op of one dim that is computed in two, where the first has size 1.
 IntList behind(int64_t first, const std::vector<int64_t>& single) { return IntList{first, single[0]}; }
 
 std::optional<std::vector<int64_t>> stride_of(AtenBuilder& f, size_t count) {
