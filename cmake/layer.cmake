@@ -37,14 +37,17 @@ if(ARGOSY_PRECOMPILED_HEADERS)
   # come back with it.
   target_compile_options(argosy_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp" -Wno-deprecated-declarations)
   if(ARGOSY_DEVELOPER_MODE)
-    # What nearly every test includes, compiled once for all of them. Layers are built in a few large units, which it would
-    # not make faster.
+    # What nearly every test includes, compiled once for all of them: once for the layers that compute much, once for the
+    # others. Layers are built in a few large units, which it would not make faster.
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cpp CONTENT "int main() {}\n")
-    add_executable(argosy_test_headers ${PROJECT_BINARY_DIR}/test_headers.cpp)  # compiled like tests, which are programs
-    target_link_libraries(argosy_test_headers PRIVATE argosy_options fmt::fmt GTest::gtest)
-    target_precompile_headers(argosy_test_headers PRIVATE
-      <algorithm> <filesystem> <functional> <map> <memory> <optional> <set> <string> <unordered_map> <vector>
-      <fmt/format.h> <gtest/gtest.h> <tl/expected.hpp>)
+    foreach(headers argosy_test_headers argosy_computing_test_headers)
+      add_executable(${headers} ${PROJECT_BINARY_DIR}/test_headers.cpp)  # compiled like tests, which are programs
+      target_link_libraries(${headers} PRIVATE argosy_options fmt::fmt GTest::gtest)
+      target_precompile_headers(${headers} PRIVATE
+        <algorithm> <filesystem> <functional> <map> <memory> <optional> <set> <string> <unordered_map> <vector>
+        <fmt/format.h> <gtest/gtest.h> <tl/expected.hpp>)
+    endforeach()
+    target_compile_options(argosy_computing_test_headers PRIVATE ${ARGOSY_COMPUTING_FLAGS})
   endif()
 endif()
 
@@ -59,16 +62,21 @@ function(argosy_layer name)
     target_link_libraries(argosy_${name} PUBLIC argosy_${below})
   endforeach()
   target_link_libraries(argosy_${name} PRIVATE ${layer_PRIVATE})
+  set(flags "")
+  set(test_headers argosy_test_headers)
   if(name IN_LIST argosy_computing_layers)
-    target_compile_options(argosy_${name} PRIVATE ${ARGOSY_COMPUTING_FLAGS})
+    set(flags ${ARGOSY_COMPUTING_FLAGS})
+    set(test_headers argosy_computing_test_headers)
   endif()
+  target_compile_options(argosy_${name} PRIVATE ${flags})
   if(ARGOSY_DEVELOPER_MODE AND layer_TESTS)
     add_executable(argosy_${name}_test ${layer_TESTS})
     target_link_libraries(argosy_${name}_test PRIVATE argosy_${name} GTest::gtest GTest::gtest_main)
     # Tests share many names of helpers, and each file is built alone.
     set_target_properties(argosy_${name}_test PROPERTIES UNITY_BUILD OFF)
+    target_compile_options(argosy_${name}_test PRIVATE ${flags})
     if(ARGOSY_PRECOMPILED_HEADERS)
-      target_precompile_headers(argosy_${name}_test REUSE_FROM argosy_test_headers)
+      target_precompile_headers(argosy_${name}_test REUSE_FROM ${test_headers})
     endif()
     add_test(NAME ${name} COMMAND argosy_${name}_test)
   endif()

@@ -14,6 +14,8 @@ import pytest
 import torch
 from tiny_llama import TEXT, llama
 from transformers import (
+    AutoModelForCausalLM,
+    BambaConfig,
     BertConfig,
     BertModel,
     CLIPVisionConfig,
@@ -428,3 +430,18 @@ def test_forms_of_caches():
     assert again.get_seq_length() == cache.get_seq_length() and again.is_updated == cache.is_updated
     same, other = pytrees._flatten(copy_value(cache))[1], pytrees._flatten(llama()(**prompt()).past_key_values)[1]
     assert form == same and hash(form) == hash(same) and form != other
+
+
+def test_what_a_kernel_needs_at_least_is_no_limit() -> None:
+    """Chunks of a scan: torch notes that there is more than one, which the graph does not need."""
+    from argosy.capture.twin import shrink
+
+    model = AutoModelForCausalLM.from_config(shrink(BambaConfig())).eval()
+    ids = torch.randint(1, 50, (2, 13))
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "use_cache": False}
+    program = DynamoExporter().export(model, inputs, DynamoConfig(dynamic=True)).module()
+    for length in (13, 5):
+        call = {name: value[:, :length] for name, value in inputs.items() if name != "use_cache"}
+        with torch.no_grad():
+            expected = model(**call, use_cache=False).logits
+        assert torch.allclose(program(**call).logits, expected, atol=1e-5)

@@ -141,7 +141,10 @@ def _is_to_check(condition: sympy.Basic, frame: Any) -> bool:
         # A graph that pads by a remainder, or by what is missing, is right where that is nothing.
         is_missing = isinstance(condition, (sympy.Gt, sympy.Lt)) and condition.lts == 0 and isinstance(condition.gts, Max)
         return isinstance(condition, sympy.Eq) or not (is_missing or condition.has(Mod, PythonMod))
-    return not isinstance(condition, (sympy.Eq, sympy.Ne, sympy.Or)) and not getattr(frame, "filename", "").startswith(_LAYOUT)
+    if isinstance(condition, (sympy.Eq, sympy.Ne, sympy.Or)) or getattr(frame, "filename", "").startswith(_LAYOUT):
+        return False
+    # What kernels need at least, the model needs too. Where a slice ends is another matter.
+    return getattr(frame, "name", "") == _SLICES or not condition.lts.is_Integer
 
 
 def within_guards(dims: Dims, guards: list[Guard]) -> Dims:
