@@ -1,7 +1,8 @@
 """Registries of patches and fixes: what is changed, for how long, and why.
 
 A *patch* replaces an attribute (a method of a model class, an op of torch) while a model is traced, and is undone after; a
-*model patch* changes what one model has of its own, found by what its modules are like. A *fix* changes a traced graph in place. Both are kept by backend. Importing this module imports nothing else.
+*model patch* changes what one model has of its own, found by what its modules are like. A *fix* changes a traced graph in
+place. All are kept by backend. Importing this module imports nothing else.
 """
 
 from __future__ import annotations
