@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from models import cases_by_name
-from round_trip import RoundTrip, format_table
+from round_trip import LOWERING_PASSES, RoundTrip, format_table
 
 #: warm.py, which tests of other folders use too
 sys.path.append(str(Path(__file__).parents[1] / "warm"))
@@ -17,21 +17,34 @@ ROUND_TRIP = pytest.StashKey[RoundTrip]()
 
 
 @pytest.fixture(scope="session")
-def round_trip(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> RoundTrip:
-    """Results for the models whose tests were selected. ARGOSY_E2E_DIR keeps the exported archives from run to run."""
-    written = tmp_path_factory.mktemp("written")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where archives that torch exported are. ARGOSY_E2E_DIR keeps them from run to run."""
     kept = os.environ.get("ARGOSY_E2E_DIR")
-    archives = Path(kept).absolute() if kept else tmp_path_factory.mktemp("archives")
-    result = request.config.stash[ROUND_TRIP] = RoundTrip(archives, written)
-    cases = cases_by_name()
-    selected = [item.callspec.params["model"] for item in request.session.items if "model" in callspec_params(item)]
-    result.run({name: cases[name].kind for name in selected})
+    return Path(kept).absolute() if kept else tmp_path_factory.mktemp("archives")
+
+
+@pytest.fixture(scope="session")
+def round_trip(request: pytest.FixtureRequest, archives: Path, tmp_path_factory: pytest.TempPathFactory) -> RoundTrip:
+    """Results for the models whose tests were selected."""
+    result = request.config.stash[ROUND_TRIP] = RoundTrip(archives, tmp_path_factory.mktemp("written"))
+    result.run(selected_cases(request, "model"))
     return result
 
 
-def callspec_params(item: pytest.Item) -> dict:
-    callspec = getattr(item, "callspec", None)
-    return callspec.params if callspec else {}
+@pytest.fixture(scope="session")
+def lowered(request: pytest.FixtureRequest, archives: Path, tmp_path_factory: pytest.TempPathFactory) -> RoundTrip:
+    """The same with passes between reading and writing."""
+    result = RoundTrip(archives, tmp_path_factory.mktemp("lowered"), LOWERING_PASSES)
+    result.run(selected_cases(request, "lowered_model"))
+    return result
+
+
+def selected_cases(request: pytest.FixtureRequest, parameter: str) -> dict[str, str]:
+    """The kinds of the models that selected tests take as `parameter`."""
+    callspecs = [item.callspec for item in request.session.items if hasattr(item, "callspec")]
+    names = [each.params[parameter] for each in callspecs if parameter in each.params]
+    cases = cases_by_name()
+    return {name: cases[name].kind for name in names}
 
 
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
