@@ -209,8 +209,11 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
                    "copy (default: one data file beside the models), link (to the checkpoint's own files, on the same "
                    "file system) or embed (in the models, up to 2 GB)")
       ->transform(CLI::CheckedTransformer(weights).description(""));
-  const std::map<std::string, bool> levels = {{"off", false}, {"safe", true}};
-  command->add_option("--optimize", onnx.lowering.optimize, "off, or safe (default): what cannot change results")
+  const std::map<std::string, onnx::Optimize> levels = {
+      {"off", onnx::Optimize::kOff}, {"safe", onnx::Optimize::kSafe}, {"engine", onnx::Optimize::kEngine}};
+  command
+      ->add_option("--optimize", onnx.lowering.optimize,
+                   "off, safe (ops of ONNX only), or engine (default: also what the engine of --for has of its own)")
       ->transform(CLI::CheckedTransformer(levels).description(""));
   std::vector<std::string> engine_names = names_of_engines("onnx");
   command

@@ -26,7 +26,7 @@ LiveOnnxModel lower_model(const std::filesystem::path& capture, const std::vecto
   std::vector<LiveTensor> weights = live_weights(tensors);
   onnx::LoweringOptions options;
   options.opset = opset;
-  options.optimize = optimize;
+  if (!optimize) options.optimize = onnx::Optimize::kOff;
   Diagnostics diagnostics;
   Result<LiveOnnxModel> model = [&] {
     nb::gil_scoped_release release;

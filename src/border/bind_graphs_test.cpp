@@ -173,6 +173,32 @@ TEST(Border, postpones_an_output_until_another_is_known) {
   EXPECT_TRUE(is_refused(program_of(kState), {PostponeOutput{"present", "x"}}));
 }
 
+TEST(Border, logits_of_the_last_token_are_computed_from_that_token_alone) {
+  const char* head = R"(  output user "logits"
+  output user "hidden"
+  graph (%x: f32[b, s, 8], %mask: i64[b, p + s]) weights (%w = @w) {
+    %hidden: f32[b, s, 8] = aten.neg.default(self=%x)
+    %logits: f32[b, s, 8] = aten.linear.default(input=%hidden, weight=%w)
+    return %logits, %hidden
+  })";
+  Program made = edited(program_of(head), {KeepLastLogits{"logits", "mask"}});
+  EXPECT_EQ(outputs_of(made), "logits[b, 1, 8], hidden[b, s, 8]");
+  EXPECT_TRUE(ops_of(made).ends_with("aten.index.Tensor aten.unsqueeze.default aten.linear.default")) << ops_of(made);
+  // Where something else reads them, all are computed.
+  const char* read_twice = R"(  output user "logits"
+  output user "other"
+  graph (%x: f32[b, s, 8], %mask: i64[b, p + s]) weights (%w = @w) {
+    %logits: f32[b, s, 8] = aten.linear.default(input=%x, weight=%w)
+    %other: f32[b, s, 8] = aten.neg.default(self=%logits)
+    return %logits, %other
+  })";
+  made = edited(program_of(read_twice), {KeepLastLogits{"logits", "mask"}});
+  EXPECT_EQ(outputs_of(made), "logits[b, 1, 8], other[b, s, 8]");
+  EXPECT_EQ(outputs_of(edited(program_of(kState), {KeepLastLogits{"logits", "mask"}})),
+            "logits[b, 1, 4], present[b, 2, 4]");
+  EXPECT_TRUE(is_refused(program_of(kState), {KeepLastLogits{"logits", "past"}}));
+}
+
 TEST(Border, an_empty_state_may_have_any_sizes) {
   Program made = edited(program_of(kState), {AcceptEmptyState{"past", 1}});
   EXPECT_EQ(inputs_of(made), "ids: i64[b, s], mask: i64[b, p + s], past: f32[b, any, any_1]");

@@ -121,9 +121,15 @@ struct PostponeOutput {
   std::string output, last;
 };
 
-using Edit =
-    std::variant<RenameInput, RenameOutput, DropOutput, WidenState, PostponeOutput, DropInput, ComputeTokenTypes,
-                 GroupRows, AcceptGroupedRows, JoinOutputs, SpreadFeatures, TakeSpreadFeatures, ComputePatchPositions,
-                 RenameDim, OrderInputs, CastInput, FillInput, AcceptEmptyState, ComputeCrossStates, DropFeatures>;
+/// An output [batch, tokens, width] has only the last token of each row for callers: the last one of the call that
+/// `mask`, an input [batch, all tokens], is not 0 for.
+struct KeepLastLogits {
+  std::string output, mask;
+};
+
+using Edit = std::variant<RenameInput, RenameOutput, DropOutput, WidenState, PostponeOutput, DropInput,
+                          ComputeTokenTypes, GroupRows, AcceptGroupedRows, JoinOutputs, SpreadFeatures,
+                          TakeSpreadFeatures, ComputePatchPositions, RenameDim, OrderInputs, CastInput, FillInput,
+                          AcceptEmptyState, ComputeCrossStates, DropFeatures, KeepLastLogits>;
 
 }  // namespace argosy

@@ -18,6 +18,7 @@ void apply(Border& border, const ComputeTokenTypes& edit);
 void apply(Border& border, const AcceptEmptyState& edit);
 void apply(Border& border, const WidenState& edit);
 void apply(Border& border, const PostponeOutput& edit);
+void apply(Border& border, const KeepLastLogits& edit);
 void apply(Border& border, const GroupRows& edit);
 void apply(Border& border, const AcceptGroupedRows& edit);
 void apply(Border& border, const JoinOutputs& edit);

@@ -9,14 +9,14 @@
 namespace argosy {
 
 std::span<const NamedPass> every_pass() {
-  static const std::vector<NamedPass> kAll = [] {
-    std::vector<NamedPass> all;
+  static const std::vector<NamedPass> all = [] {
+    std::vector<NamedPass> passes;
     for (auto family : {all_passes(), onnx::lowering_passes(), executorch::lowering_passes(), pt2_lowering_passes()}) {
-      all.insert(all.end(), family.begin(), family.end());
+      passes.insert(passes.end(), family.begin(), family.end());
     }
-    return all;
+    return passes;
   }();
-  return kAll;
+  return all;
 }
 
 }  // namespace argosy

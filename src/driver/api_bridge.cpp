@@ -36,7 +36,7 @@ namespace {
 OnnxOptions onnx_options(const OnnxExportOptions& options) {
   OnnxOptions result;
   result.lowering.opset = options.opset;
-  result.lowering.optimize = options.optimize;
+  if (!options.optimize) result.lowering.optimize = onnx::Optimize::kOff;
   switch (options.weights) {
     case WeightPlacement::kCopy: result.weights = onnx::WeightsMode::kCopy; break;
     case WeightPlacement::kLink: result.weights = onnx::WeightsMode::kLink; break;

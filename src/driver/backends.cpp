@@ -31,7 +31,8 @@ std::vector<std::string> onnx_arguments(const BackendOptions& options) {
   std::vector<std::string> arguments;
   if (options.onnx.lowering.opset != onnx::kDefaultOpset)
     arguments.push_back(format("--opset={}", options.onnx.lowering.opset));
-  if (!options.onnx.lowering.optimize) arguments.emplace_back("--optimize=off");
+  if (options.onnx.lowering.optimize == onnx::Optimize::kOff) arguments.emplace_back("--optimize=off");
+  if (options.onnx.lowering.optimize == onnx::Optimize::kSafe) arguments.emplace_back("--optimize=safe");
   if (options.onnx.weights == onnx::WeightsMode::kLink) arguments.emplace_back("--weights=link");
   if (options.onnx.weights == onnx::WeightsMode::kEmbed) arguments.emplace_back("--weights=embed");
   return arguments;

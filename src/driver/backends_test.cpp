@@ -16,7 +16,7 @@ TEST(Backends, options_that_change_graphs_have_texts_of_their_own) {
   const Backend& onnx = *find_backend("onnx");
   BackendOptions usual, other_opset, unoptimised, linked, embedded;
   other_opset.onnx.lowering.opset = 18;
-  unoptimised.onnx.lowering.optimize = false;
+  unoptimised.onnx.lowering.optimize = onnx::Optimize::kOff;
   linked.onnx.weights = onnx::WeightsMode::kLink;
   EXPECT_NE(onnx.graph_arguments(usual), onnx.graph_arguments(other_opset));
   EXPECT_NE(onnx.graph_arguments(usual), onnx.graph_arguments(unoptimised));

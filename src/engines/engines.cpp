@@ -15,13 +15,14 @@ constexpr std::string_view kGenaiFiles[] = {"tokenizer.json", "tokenizer_config.
 // The engine generates text, with one of these.
 constexpr std::string_view kGenaiComponents[] = {"decode", "decoder"};
 
-constexpr EngineLimits kGenaiLimits = {.needed_files = kGenaiFiles, .components = kGenaiComponents};
+constexpr EngineLimits kGenaiLimits = {
+    .needed_files = kGenaiFiles, .components = kGenaiComponents, .has_runtime_ops = true, .pads_at_end = true};
 constexpr EngineLimits kTransformersjsLimits = {.takes_bfloat16 = false, .takes_linked_weights = false};
 constexpr EngineLimits kOptimumLimits = {.takes_bfloat16 = false};
 constexpr EngineLimits kPlainLimits = {.takes_one_file = true};
 
 constexpr Engine kEngines[] = {
-    {"genai", "ONNX Runtime GenAI", plan_genai, lint_genai_rules, nullptr, "onnx", kGenaiLimits},
+    {"genai", "ONNX Runtime GenAI", plan_genai, lint_genai_rules, finish_genai, "onnx", kGenaiLimits},
     {"transformersjs", "transformers.js", plan_transformersjs, lint_transformersjs_rules, finish_transformersjs, "onnx",
      kTransformersjsLimits},
     {"optimum", "Optimum ONNX", plan_optimum, lint_optimum_rules, nullptr, "onnx", kOptimumLimits},

@@ -15,12 +15,14 @@ struct GraphPlan {
   std::vector<Edit> edits;
   std::string data_file;        // of weights, beside the graph; graphs of the same one share their weights
   uint64_t max_data_bytes = 0;  // of a data file; what does not fit is in NAME_1, NAME_2 and so on; 0: no limit
+  std::vector<Edit> further_edits = {};  // if the graph may be optimised for the engine
 };
 
 /// A graph when its weights have been laid out.
 struct WrittenGraph {
-  std::string file;       // as GraphPlan has it
-  size_t data_files = 0;  // how many hold its weights
+  std::string file;        // as GraphPlan has it
+  size_t data_files = 0;   // how many hold its weights
+  size_t kept_caches = 0;  // inputs that ops of the engine's own read and continue, and nothing else reads
 };
 
 /// A file that is written as it is.

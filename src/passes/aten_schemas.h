@@ -211,6 +211,8 @@ inline constexpr std::string_view kRepeatInterleaveSelfInt =
 inline constexpr std::string_view kRepeatInterleaveTensor =
     "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor";
 inline constexpr std::string_view kReshape = "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)";
+inline constexpr std::string_view kRmsNorm =
+    "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor";
 inline constexpr std::string_view kRoll = "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor";
 inline constexpr std::string_view kRound = "aten::round(Tensor self) -> Tensor";
 inline constexpr std::string_view kRsqrt = "aten::rsqrt(Tensor self) -> Tensor";

@@ -15,6 +15,7 @@
 #include "passes/functionalise.h"
 #include "passes/merge_equal_nodes.h"
 #include "passes/normalise.h"
+#include "passes/structures/recognise.h"
 #include "passes/structures/structures.h"
 #include "passes/verify_program.h"
 
@@ -32,9 +33,11 @@ constexpr NamedPass kPasses[] = {
     {"fix-dims", "put the number in the place of a size that has one value only", fix_dims},
     {"functionalise", "replace writes to tensors by new tensors; what inputs and buffers get becomes a result",
      functionalise},
+    {"join-views", "permutations of permutations become one, reshapes of reshapes too; after normalise", join_views},
     {"merge-equal-nodes", "compute once what is computed twice from the same values; after functionalise",
      merge_equal_nodes},
     {"normalise", "one op for one thing, and nothing that does nothing; after functionalise", normalise},
+    {"recognise", "attention, norms and rotary embeddings become one op each; after normalise", recognise},
     {"verify", "check structure and every node against its schema; changes nothing", verify_program},
 };
 

@@ -102,7 +102,7 @@ TEST(PipelineTest, rejects_unknown_names) {
   EXPECT_EQ(error.hint,
             "the passes are: compact-ids, decompose-attention, decompose-complex, decompose-structures, "
             "eliminate-dead-code, fix-dims, "
-            "functionalise, merge-equal-nodes, normalise, verify");
+            "functionalise, join-views, merge-equal-nodes, normalise, recognise, verify");
 }
 
 Result<Pass> made_with(std::string_view settings) {

@@ -252,7 +252,7 @@ def test_opt_lists_passes(argosy: Argosy) -> None:
     stdout, _ = argosy.run("opt", "--list-passes")
     names = [line.split()[0] for line in stdout.splitlines()]
     shared = ["compact-ids", "decompose-attention", "decompose-complex", "decompose-structures", "eliminate-dead-code"]
-    shared += ["fix-dims", "functionalise", "merge-equal-nodes", "normalise", "verify"]
+    shared += ["fix-dims", "functionalise", "join-views", "merge-equal-nodes", "normalise", "recognise", "verify"]
     assert names[: len(shared)] == shared
     # Then those of each backend.
     assert {"legalise-for-onnx", "legalise-for-executorch", "delegate-to-xnnpack", "refuse-foreign-ops"} <= set(names)

@@ -48,8 +48,9 @@ def test_structures_are_what_captures_have():
     import argosy.capture.attention  # noqa: F401 - registers the op
 
     ops = {"attention": torch.ops.argosy.attention, "experts": torch.ops.transformers.grouped_mm_fallback}
+    recognised_only = {"rotary"}  # no capture has it
     for path in (ROOT / "src/passes/structures").glob("*.cpp"):
-        if schema := re.search(r"k\w*Schema =([^;]*);", path.read_text()):
+        if path.stem not in recognised_only and (schema := re.search(r"k\w*Schema =([^;]*);", path.read_text())):
             text = "".join(re.findall(r'"([^"]*)"', schema[1]))
             # In a graph of a capture a number is one that is known.
             assert text == str(ops.pop(path.stem).default._schema).replace("SymInt", "int"), path.name

@@ -50,7 +50,9 @@ def test_every_translation_has_a_row() -> None:
 
     # No model has it: an edit of a graph's border adds it, and the C++ test of the lowering needs it.
     at_borders = {"argosy.after.default"}
-    assert sorted(set(_core.onnx_translations()) - COVERED - at_borders) == []
+    # For engines with ops of their own: tests/bundles/test_fast_graphs.py needs them.
+    of_engines = {"aten.rms_norm.default", "argosy.rotary.default", "onnx.group_query_attention.default"}
+    assert sorted(set(_core.onnx_translations()) - COVERED - at_borders - of_engines) == []
 
 
 def test_a_translation_beside_a_decomposition_says_why() -> None:

@@ -19,6 +19,9 @@ _REMARKS = {
 }
 
 
+_RECOGNISED = ("attention", "norms", "rotary")
+
+
 def document(journal: Journal) -> dict[str, Any]:
     """What the journal has of each engine, of the versions that were measured last."""
     engines = {}
@@ -45,7 +48,8 @@ def render(document: dict[str, Any]) -> str:
         " where there are none, the layers' matrices of the twin are doubled before it is exported, up to 64 times their size (*scale*)."
         " *repeats itself*: right, but that was not enough."
         " A token that differs is a mistake unless eager's two best logits are within 2e-4 of their size there; where that"
-        " was so, the note says it. *refused*: with the message of our exporter, or of the engine.",
+        " was so, the note says it. *refused*: with the message of our exporter, or of the engine. The last columns count what the"
+        " engine's own ops compute of a decoder's graph: attention (of the layers that have keys), norms, rotary embeddings.",
     ]
     for engine, part in document["engines"].items():
         rows = part["families"]
@@ -57,7 +61,8 @@ def render(document: dict[str, Any]) -> str:
         lines += ["", f"## {engine}", "", f"With {versions}: {len(rows)} architectures, {counts}.", ""]
         if engine in _REMARKS:
             lines += [_REMARKS[engine], ""]
-        lines += table(("family", "class", "status", "three prompts", "batch of 3", "distinct", "scale", "CPU s"), map(_cells, rows))
+        columns = ("family", "class", "status", "three prompts", "batch of 3", "distinct", "scale", *_RECOGNISED, "CPU s")
+        lines += table(columns, map(_cells, rows))
         notes = [
             f"- **{row['family']}** ({row['status']}): {cell(row['reason'])}"
             for row in rows
@@ -69,7 +74,8 @@ def render(document: dict[str, Any]) -> str:
 
 def _cells(row: dict[str, Any]) -> list[Any]:
     return [row["family"], row.get("class", ""), row["status"], _tokens(row.get("single")), _tokens(row.get("batch")),
-            row.get("distinct", ""), row.get("scale", ""), row.get("cpu_seconds", "")]  # fmt: skip
+            row.get("distinct", ""), row.get("scale", ""), *(row.get(each, "") for each in _RECOGNISED),
+            row.get("cpu_seconds", "")]  # fmt: skip
 
 
 def _tokens(found: dict[str, Any] | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,7 @@ def run_twin(config: Any, engine: str, program: str, report: Report, widened: Se
         if refusal:
             report.finish("refused", refusal)
             return None
+        report.update(**recognised(Path(name) / "bundle"))
         report.step(f"open it in {runner.title}")
         try:
             process = BundleProcess(open_bundle(Path(name) / "bundle"), engine_python or None)
@@ -115,6 +117,23 @@ def run_twin(config: Any, engine: str, program: str, report: Report, widened: Se
         row.note = without(row.note, name)
         row.component = "single" if len(each.prompts) == 1 else "batch"
     return rows
+
+
+def recognised(bundle: Path) -> dict[str, str]:
+    """How much of a decoder's graph the engine's own ops compute: attention (of layers with keys), norms, rotary embeddings."""
+    import onnx
+
+    file = bundle / "model.onnx"
+    if not file.exists():
+        return {}
+    graph = onnx.load(file, load_external_data=False).graph
+    ops = Counter(node.op_type for node in graph.node)
+    layers = sum(each.name.endswith(".key") for each in graph.input)
+    norms = ops["SimplifiedLayerNormalization"] + ops["LayerNormalization"]
+    left = f", {ops['ReduceMean']} left" if ops["ReduceMean"] else ""
+    return {
+        "attention": f"{ops['GroupQueryAttention']} of {layers}", "norms": f"{norms}{left}", "rotary": str(ops["RotaryEmbedding"]),
+    }  # fmt: skip
 
 
 def with_settings(model: Any, settings: dict[str, int]) -> Any:

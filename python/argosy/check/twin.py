@@ -63,12 +63,12 @@ def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Chec
         folder = Path(name)
         _save(session.twin, folder / "twin", request)
         _check_in("float32", session, folder, request, checked, report)
-        if request.bundle_engine:
-            checked.rows += _check_bundle(session, folder, request, report)
+        checked.rows += _check_bundle("float32", session, folder, request, report)
         if asked != "float32":
             set_dtype(session.config, asked)
             session.traced.clear()
             _check_in(asked, session, folder, request, checked, report)
+            checked.rows += _check_bundle(asked, session, folder, request, report)
     checked.cpu_seconds = cpu_seconds() - start
     return checked
 
@@ -107,8 +107,9 @@ def _check_in(
     checked.rows += comparison.run(shapes)
 
 
-def _check_bundle(session: Session, folder: Path, request: TwinRequest, report: Report) -> list[Row]:
-    """The twin as a bundle, in the engine that it is for; a row that says so if that is not there."""
+def _check_bundle(dtype: str, session: Session, folder: Path, request: TwinRequest, report: Report) -> list[Row]:
+    """The twin as a bundle, in the engine that it is for, beside the twin in float32; a row that says so if the engine is not
+    there. Graphs of bundles may have ops of the engine's own, which no other run computes."""
     from ..capture.twin import save
     from ..run.bundles import open_bundle
     from ..run.runners import RUNNERS, BundleProcess, EngineMissing, RunError
@@ -120,9 +121,10 @@ def _check_bundle(session: Session, folder: Path, request: TwinRequest, report: 
         return []
     report(f"running the twin in {runner.title}")
     save(session.twin, folder / "twin")
-    tolerance = ENGINES[request.engine].twin_tolerance
+    engine, bundle = ENGINES[request.engine], folder / f"bundle-{dtype}"
+    tolerance = engine.twin_tolerance if dtype == "float32" else engine.tolerance(dtype)
     try:
-        _export(request, session, folder, "float32", folder / "bundle", ("--for", request.bundle_engine))
+        _export(request, session, folder, dtype, bundle, ("--for", request.bundle_engine))
     except ExportError as error:
         # The model itself is exported: it is sizes of the twin that the engine does not take, as Whisper's.
         note = f"{runner.title} does not run the twin: {str(error).splitlines()[0]}"
@@ -130,7 +132,7 @@ def _check_bundle(session: Session, folder: Path, request: TwinRequest, report: 
     expected = expected_runs(session.twin, None, NEW_TOKENS, batches=runner.batches, own_settings=runner.own_settings,
                              pads_behind=runner.pads_behind)  # fmt: skip
     try:
-        with BundleProcess(open_bundle(folder / "bundle")) as process:
+        with BundleProcess(open_bundle(bundle)) as process:
             rows = fed_rows(process, session, tolerance) if runner.gives_logits else []
             return rows + [run_bundle(process, each, NEW_TOKENS, tolerance) for each in expected]
     except EngineMissing as error:

@@ -92,7 +92,11 @@ Ref Builder::scalar(double value, DType dtype) {
 }
 
 Refs Builder::add_node(std::string_view op, Refs inputs, Attributes attributes, size_t results, DType first) {
-  Node node{std::string(op), "", std::move(inputs), {}, std::move(attributes), origin_};
+  // "com.microsoft.GroupQueryAttention" is of another domain than ONNX's own.
+  size_t dot = op.rfind('.');
+  std::string domain(op.substr(0, dot == std::string_view::npos ? 0 : dot));
+  std::string name(op.substr(dot == std::string_view::npos ? 0 : dot + 1));
+  Node node{std::move(name), std::move(domain), std::move(inputs), {}, std::move(attributes), origin_};
   for (size_t i = 0; i < results; ++i) node.outputs.push_back(add_value({"", later_type(op, i, first), std::nullopt}));
   Refs outputs = node.outputs;
   model_.graphs[current_graph()].nodes.push_back(std::move(node));

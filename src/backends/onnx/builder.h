@@ -48,7 +48,7 @@ class Builder {
   Ref weight(TensorSourcePtr source, std::string name);
 
   // ---- nodes, added to the current graph
-  /// A node with one result.
+  /// A node with one result. An op of another domain than ONNX's own has its name in front of its own.
   Ref node(std::string_view op, Refs inputs, Attributes attributes = {});
   std::vector<Ref> node(std::string_view op, Refs inputs, size_t results, Attributes attributes = {});
   Ref cast(Ref value, DType dtype);

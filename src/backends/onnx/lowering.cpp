@@ -1,5 +1,6 @@
 #include "backends/onnx/lowering.h"
 
+#include "backends/onnx/cached_attention.h"
 #include "backends/onnx/translations.h"
 #include "passes/compact_ids.h"
 #include "passes/decompose_complex.h"
@@ -8,21 +9,37 @@
 #include "passes/functionalise.h"
 #include "passes/legalise.h"
 #include "passes/normalise.h"
+#include "passes/structures/recognise.h"
 
 namespace argosy::onnx {
 namespace {
 
-Pass legalise_for_onnx() { return legalise("onnx", takes); }
+Pass legalise_for_onnx(const LoweringOptions& options) {
+  Pass pass = legalise("onnx", taken_with(options));
+  pass.settings = settings_text({{"opset", options.opset}, {"runtime-ops", options.uses_runtime_ops ? 1 : 0}});
+  return pass;
+}
+
+Result<Pass> legalise_with(std::string_view settings) {
+  ARGOSY_TRY(auto numbers, parse_settings(settings));
+  LoweringOptions options;
+  if (numbers.contains("opset")) options.opset = static_cast<int>(numbers.at("opset"));
+  options.uses_runtime_ops = numbers.contains("runtime-ops") && numbers.at("runtime-ops") != 0;
+  return legalise_for_onnx(options);
+}
 
 constexpr NamedPass kPasses[] = {
-    {"legalise-for-onnx", "write what ONNX lacks in other ops; after normalise", legalise_for_onnx},
+    {"legalise-for-onnx", "write what ONNX lacks in other ops, {opset=22,runtime-ops=1}; after normalise", nullptr,
+     legalise_with},
+    {"use-group-query-attention", "attention over a cache as one op of ONNX Runtime's; after normalise",
+     use_group_query_attention},
 };
 
 }  // namespace
 
 std::span<const NamedPass> lowering_passes() { return kPasses; }
 
-Pipeline onnx_pipeline(const LoweringOptions&, std::optional<Pass> bind) {
+Pipeline onnx_pipeline(const LoweringOptions& options, std::optional<Pass> bind) {
   Pipeline pipeline;
   pipeline.add(fix_dims());
   pipeline.add(functionalise());
@@ -31,8 +48,15 @@ Pipeline onnx_pipeline(const LoweringOptions&, std::optional<Pass> bind) {
     pipeline.add(eliminate_dead_code());  // so that inputs that nothing needs are not read
     pipeline.add(*std::move(bind));
   }
+  if (options.optimize != Optimize::kOff && (options.uses_runtime_ops || options.opset >= kOpsetOfNorms)) {
+    pipeline.add(recognise());
+    pipeline.add(eliminate_dead_code());  // what was recognised is read no more
+    if (options.uses_runtime_ops && options.pads_at_end) pipeline.add(use_group_query_attention());
+    pipeline.add(join_views());
+    pipeline.add(eliminate_dead_code());
+  }
   pipeline.add(decompose_complex());
-  pipeline.add(legalise_for_onnx());
+  pipeline.add(legalise_for_onnx(options));
   pipeline.add(normalise());
   pipeline.add(eliminate_dead_code());
   pipeline.add(compact_ids());

@@ -21,7 +21,7 @@ Lowered lower(std::string_view text, LoweringOptions options = {}) {
   Result<bool> passed = onnx_pipeline(options).run(*program, context);
   EXPECT_TRUE(passed) << to_text(passed.error());
   Result<Model> model = translate(*program, program->components.front(), options, diagnostics);
-  if (model && options.optimize) {
+  if (model && options.optimize != Optimize::kOff) {
     EXPECT_TRUE(optimize(*model));
   }
   return {std::move(model), std::move(diagnostics)};
@@ -144,7 +144,7 @@ graph (%x: f32[2]) {
 )";
   EXPECT_EQ(ops_of(*lower(kTwice).model), "Exp Neg Neg");
   LoweringOptions options;
-  options.optimize = false;
+  options.optimize = Optimize::kOff;
   EXPECT_EQ(ops_of(*lower(kTwice, options).model), "Exp Exp Neg Neg");
 }
 

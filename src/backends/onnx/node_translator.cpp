@@ -201,6 +201,8 @@ const TensorType& NodeTranslator::result(size_t index) const {
   return type_of(translator_.graph()[node_].outputs[index]);
 }
 size_t NodeTranslator::result_count() const { return translator_.graph()[node_].outputs.size(); }
+bool NodeTranslator::uses_runtime_ops() const { return translator_.options().uses_runtime_ops; }
+
 SymContext& NodeTranslator::symbols() const { return *translator_.component().symbols; }
 Builder& NodeTranslator::builder() const { return translator_.builder(); }
 

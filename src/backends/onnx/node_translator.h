@@ -73,6 +73,7 @@ class NodeTranslator {
   // ---- nodes
   Builder& builder() const;
   int opset() const { return builder().opset(); }
+  bool uses_runtime_ops() const;
   Ref node(std::string_view op, Refs inputs, Attributes attributes = {}) const;
   Ref cast(Ref value, DType dtype) const { return builder().cast(value, dtype); }
   Ref ints(const Ints& values) const { return builder().ints(values); }

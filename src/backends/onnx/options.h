@@ -5,10 +5,22 @@
 namespace argosy::onnx {
 
 inline constexpr int kMinOpset = 18, kMaxOpset = 24, kDefaultOpset = 22;
+/// The first with RMSNormalization and RotaryEmbedding.
+inline constexpr int kOpsetOfNorms = 23;
+
+enum class Optimize : uint8_t {
+  kOff,
+  kSafe,    // constants are folded, equal nodes merged; ONNX's own ops only
+  kEngine,  // also what the engine has beyond ONNX
+};
 
 struct LoweringOptions {
   int opset = kDefaultOpset;
-  bool optimize = true;
+  Optimize optimize = Optimize::kEngine;
+  /// Ops of ONNX Runtime's own (com.microsoft) may be used, where they are faster.
+  bool uses_runtime_ops = false;
+  /// Shorter rows of a batch are filled up at their end, and caches may leave the filling out.
+  bool pads_at_end = false;
 };
 
 /// Where weights that are not small go.

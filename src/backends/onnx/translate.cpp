@@ -44,6 +44,7 @@ Translator::Translator(const Program& program, const Component& component, const
                        const Translations& translations, Diagnostics& diagnostics)
     : program_(program),
       component_(component),
+      options_(options),
       translations_(translations),
       diagnostics_(diagnostics),
       builder_(options.opset),

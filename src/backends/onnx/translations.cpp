@@ -19,9 +19,12 @@ auto families() {
 
 Translations all_translations() { return Translations(families(), Translations::Duplicates::kAllow); }
 
-bool takes(const Program& program, const Component&, const argosy::Graph&, const argosy::Node& node) {
-  static const Translations kAll = all_translations();
-  return !kAll.find(program.schemas[node.op].name).empty();
+Takes taken_with(const LoweringOptions& options) {
+  return [options](const Program& program, const Component&, const argosy::Graph&, const argosy::Node& node) {
+    static const Translations all = all_translations();
+    std::span<const Translation* const> rows = all.find(program.schemas[node.op].name);
+    return !rows.empty() && (rows.back()->is_taken == nullptr || rows.back()->is_taken(options));
+  };
 }
 
 std::vector<Translation> translations() {

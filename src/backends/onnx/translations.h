@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "backends/onnx/node_translator.h"
+#include "backends/onnx/options.h"
 #include "ir/op_table.h"
+#include "passes/legalise.h"
 
 namespace argosy::onnx {
 
@@ -17,14 +19,16 @@ struct Translation {
   std::string_view onnx_op = {};  // for emitters that serve several ops
   /// Why an op that has a decomposition has a row: the ONNX op that it is ("Softplus"), or what the row saves.
   std::string_view why = {};
+  /// Whether the row can be used; null: always. Else the op is decomposed.
+  bool (*is_taken)(const LoweringOptions&) = nullptr;
 };
 
 /// All rows: compiled in, and those that users add.
 using Translations = OpTable<Translation>;
 Translations all_translations();
 
-/// Whether a node is legal: ONNX has a node for it.
-bool takes(const Program& program, const Component& component, const argosy::Graph& graph, const argosy::Node& node);
+/// Which nodes are legal: those that ONNX has a node for.
+Takes taken_with(const LoweringOptions& options);
 
 /// All compiled-in rows, sorted by op.
 std::vector<Translation> translations();

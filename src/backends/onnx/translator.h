@@ -24,6 +24,7 @@ class Translator {
 
   const Program& program() const { return program_; }
   const Component& component() const { return component_; }
+  const LoweringOptions& options() const { return options_; }
   const argosy::Graph& graph() const { return *graph_; }
   Builder& builder() { return builder_; }
   Sizes& sizes() { return sizes_; }
@@ -51,6 +52,7 @@ class Translator {
 
   const Program& program_;
   const Component& component_;
+  const LoweringOptions& options_;
   const Translations& translations_;
   Diagnostics& diagnostics_;
   Builder builder_;

@@ -60,7 +60,7 @@ Result<LiveOnnxModel> lower_live(const std::filesystem::path& capture, std::span
   LiveOnnxModel result;
   result.ops = ops_of(program);
   ARGOSY_TRY(result.model, onnx::translate(program, program.components.front(), options, diagnostics));
-  if (options.optimize) ARGOSY_TRY_STATUS(onnx::optimize(result.model));
+  if (options.optimize != onnx::Optimize::kOff) ARGOSY_TRY_STATUS(onnx::optimize(result.model));
   onnx::Graph& entry = result.model.graphs.front();
   ARGOSY_TRY_STATUS(rename(result.model, entry.inputs, inputs, "inputs"));
   ARGOSY_TRY_STATUS(rename(result.model, entry.outputs, outputs, "outputs"));

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "backends/onnx/cached_attention.h"
 #include "backends/onnx/layout.h"
 #include "base/check.h"
 #include "base/text.h"
@@ -60,10 +61,12 @@ class OnnxExport final : public Export {
       ARGOSY_CHECK(component != nullptr, "a plan with a component that the model lacks: " + graph.component);
       std::vector<Edit> edits = name_inputs(manifest_.root(), *component);
       edits.insert(edits.end(), graph.edits.begin(), graph.edits.end());
+      if (options.lowering.optimize == onnx::Optimize::kEngine)
+        edits.insert(edits.end(), graph.further_edits.begin(), graph.further_edits.end());
       bound.push_back({graph.file, graph.component, std::move(edits)});
     }
     ARGOSY_TRY(std::vector<onnx::NamedModel> graphs,
-               lower_to_onnx(std::move(program), std::move(bound), options, diagnostics));
+               lower_to_onnx(std::move(program), std::move(bound), with_engine_ops(options), diagnostics));
     if (options.hooks != nullptr && options.hooks->on_onnx_graphs)
       ARGOSY_TRY_STATUS(options.hooks->on_onnx_graphs(graphs));
     ARGOSY_TRY_STATUS(lay_out(std::move(graphs), options, *input.checkpoint));
@@ -120,12 +123,20 @@ class OnnxExport final : public Export {
     return {};
   }
 
+  OnnxOptions with_engine_ops(OnnxOptions options) const {
+    bool uses_them = options.lowering.optimize == onnx::Optimize::kEngine;
+    options.lowering.uses_runtime_ops = uses_them && engine_->limits.has_runtime_ops;
+    options.lowering.pads_at_end = uses_them && engine_->limits.pads_at_end;
+    return options;
+  }
+
   /// Graphs of one folder and one data file are a part.
   Status lay_out(std::vector<onnx::NamedModel> graphs, const OnnxOptions& options, const Checkpoint& checkpoint) {
     std::vector<std::pair<fs::path, std::string>> order;  // folder and data file
     std::map<std::pair<fs::path, std::string>, std::vector<size_t>> groups;
     std::vector<engines::WrittenGraph> laid_out;
-    for (const onnx::NamedModel& graph : graphs) laid_out.push_back({graph.file, 0});
+    for (const onnx::NamedModel& graph : graphs)
+      laid_out.push_back({graph.file, 0, onnx::count_kept_caches(graph.model)});
     for (size_t i = 0; i < graphs.size(); ++i) {
       std::pair key(fs::path(graphs[i].file).parent_path(), plan_.graphs[i].data_file);
       if (groups[key].empty()) order.push_back(key);

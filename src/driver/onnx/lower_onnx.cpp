@@ -39,7 +39,7 @@ Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, std::vector
       if (status) status = fail(std::move(model.error()));
       continue;
     }
-    if (options.lowering.optimize) ARGOSY_TRY_STATUS(onnx::optimize(*model));
+    if (options.lowering.optimize != onnx::Optimize::kOff) ARGOSY_TRY_STATUS(onnx::optimize(*model));
     if (options.missing_weights_as_inputs) onnx::make_inputs(*model, is_shape_only, onnx::StoredValue::kDropped);
     models.push_back({std::move(files[i]), *std::move(model)});
   }

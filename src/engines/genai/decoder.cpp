@@ -54,18 +54,17 @@ Status add_layer_types(const Cache& cache, Section& section) {
 
 /// The engine pads shorter prompts of a batch at their end, and masks the padding. Some layers ignore the mask.
 std::vector<std::string> padding_notes(const SourceModel& model, const Cache& cache) {
-  constexpr std::string_view kPadding = "the engine fills up the shorter prompts of a batch at their end";
   if (!cache.recurrent_layers.empty() || !cache.conv_layers.empty()) {
     return {
         format("{}, which states of this model's layers take for text: give it prompts of one length, or one at a time",
-               kPadding)};
+               kPaddingNote)};
   }
   auto window = model.text_number({"sliding_window", "window_size"});
   if (!window || *window <= 0) return {};
   return {
       format("{}, which this model's windows of {} tokens count: beyond these, give it prompts of one length, or one "
              "at a time",
-             kPadding, *window)};
+             kPaddingNote, *window)};
 }
 
 }  // namespace
@@ -77,6 +76,9 @@ Result<DecoderPlan> plan_decoder(const SourceModel& model, const ComponentInterf
   const Port* logits = decode.output("logits");
   if (logits == nullptr || !logits->size(-1)) return refused(kEngine, "it has no logits of a fixed size");
   plan.vocab_size = *logits->size(-1);
+  // Samplers look at the last token alone.
+  if (decode.input("attention_mask") != nullptr)
+    plan.graph.further_edits.emplace_back(KeepLastLogits{"logits", "attention_mask"});
   plan.section.name = "decoder";
   plan.section.file = plan.graph.file;
   for (const Port& port : decode.inputs) {

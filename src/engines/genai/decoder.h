@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "base/result.h"
 #include "engines/genai/config.h"
 #include "engines/model.h"
@@ -8,6 +10,9 @@
 namespace argosy::engines::genai {
 
 inline constexpr std::string_view kDataFile = "model.onnx.data";
+
+/// How notes on padding begin. They do not hold where the engine's own attention continues all caches.
+inline constexpr std::string_view kPaddingNote = "the engine fills up the shorter prompts of a batch at their end";
 
 /// A decoder's graph, and what genai_config.json says of it.
 struct DecoderPlan {

@@ -1,6 +1,7 @@
 #include "engines/genai/genai.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "engines/companions.h"
@@ -8,6 +9,7 @@
 #include "engines/genai/decoder.h"
 #include "engines/genai/vision.h"
 #include "engines/genai/whisper.h"
+#include "engines/rewrite_json.h"
 #include "engines/tokenizer_config.h"
 
 namespace argosy::engines {
@@ -63,6 +65,22 @@ Result<BundlePlan> plan_kind(const SourceModel& model) {
 }
 
 }  // namespace
+
+// Caches grow in place where the engine's own attention continues all of them: then it allocates them once.
+Status finish_genai(const SourceModel& model, const std::vector<WrittenGraph>& graphs, BundlePlan& plan) {
+  for (const WrittenGraph& graph : graphs) {
+    auto planned = std::ranges::find(plan.graphs, graph.file, &GraphPlan::file);
+    const ComponentInterface* component = planned == plan.graphs.end() ? nullptr : model.component(planned->component);
+    if (component == nullptr || component->states.empty() || graph.kept_caches != component->states.size()) continue;
+    std::erase_if(plan.notes, [](const std::string& note) { return note.starts_with(kPaddingNote); });
+    for (TextFile& file : plan.files) {
+      if (file.name != kConfigFile) continue;
+      ARGOSY_TRY(JsonDocument config, JsonDocument::parse(file.text, kConfigFile));
+      file.text = rewritten(config.root(), std::array{JsonChange{{"search", "past_present_share_buffer"}, true}});
+    }
+  }
+  return {};
+}
 
 Result<BundlePlan> plan_genai(const SourceModel& model) {
   ARGOSY_TRY(BundlePlan plan, plan_kind(model));

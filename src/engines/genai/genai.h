@@ -10,5 +10,7 @@
 namespace argosy::engines {
 
 Result<BundlePlan> plan_genai(const SourceModel& model);
+/// Says in the configuration whether caches grow in place.
+Status finish_genai(const SourceModel& model, const std::vector<WrittenGraph>& graphs, BundlePlan& plan);
 
 }  // namespace argosy::engines

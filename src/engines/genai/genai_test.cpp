@@ -58,6 +58,17 @@ const std::vector<std::pair<std::string, std::string>> kTwoLayers = {
     {"1.key", R"(["batch", 2, "past_sequence", 8])"},
     {"1.value", R"(["batch", 2, "past_sequence", 8])"}};
 
+TEST(Genai, caches_share_their_buffers_where_the_engines_attention_continues_all_of_them) {
+  JsonDocument document = JsonDocument::parse(manifest(kTwoLayers), "capture.json").value();
+  SourceModel model = read_source_model("", document.root()).value();
+  for (size_t kept : {0, 3, 4}) {
+    BundlePlan plan = plan_genai(model).value();
+    ASSERT_TRUE(finish_genai(model, {{"model.onnx", 1, kept}}, plan));
+    JsonDocument config = JsonDocument::parse(plan.files[0].text, "genai_config.json").value();
+    EXPECT_EQ(config.root().find("search").find("past_present_share_buffer").as_bool(), kept == 4) << kept;
+  }
+}
+
 TEST(Genai, describes_a_decoder_by_its_own_ports) {
   Planned planned = plan(manifest(kTwoLayers));
   ASSERT_EQ(planned.error, "");

@@ -2,6 +2,8 @@
 
 #include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/structures/heads.h"
+#include "passes/structures/recognise.h"
 #include "passes/structures/structures.h"
 
 namespace argosy {
@@ -117,6 +119,68 @@ class Attention {
 
 bool decompose_attention(AtenBuilder& f) { return Attention(f).decompose(); }
 
+/// Scores before they were multiplied with a number or divided by one, if they were.
+ValueId before_scale(const AtenBuilder& f, ValueId scores, double& scale) {
+  const Node *product = f.made_by(scores, "aten.mul.Scalar"), *quotient = f.made_by(scores, "aten.div.Scalar");
+  const Node* scaled = product != nullptr ? product : quotient;
+  const double* by = scaled == nullptr ? nullptr : scaled->arguments[1].get_if<double>();
+  if (by == nullptr || *by == 0) return scores;
+  scale = product != nullptr ? *by : 1 / *by;
+  return AtenBuilder::operand(*scaled, 0);
+}
+
+/// tanh(scores / cap) * cap.
+ValueId before_softcap(const AtenBuilder& f, ValueId scores, double& softcap) {
+  const Node* product = f.made_by(scores, "aten.mul.Scalar");
+  const Node* quotient = f.made_by(f.made_by(product, 0, "aten.tanh.default"), 0, "aten.div.Scalar");
+  if (quotient == nullptr) return scores;
+  const double *cap = product->arguments[1].get_if<double>(), *divisor = quotient->arguments[1].get_if<double>();
+  if (cap == nullptr || divisor == nullptr || *cap != *divisor || *cap == 0) return scores;
+  softcap = *cap;
+  return AtenBuilder::operand(*quotient, 0);
+}
+
+/// softmax(softcap(query @ key^T * scale) + mask) @ value, of four dims.
+bool recognise_attention(AtenBuilder& f) {
+  ValueId value = f["other"];
+  const Node* softmax = f.made_by(f["self"], "aten.softmax.int");
+  if (softmax == nullptr || f.rank(value) != 4 || f.rank(f["self"]) != 4) return false;
+  const auto* dim = softmax->arguments[1].get_if<int64_t>();
+  if (dim == nullptr || (*dim != -1 && *dim != 3) || f.dtype(f["self"]) != f.dtype(value)) return false;
+  ValueId scores = AtenBuilder::operand(*softmax, 0);
+  Argument mask;
+  if (const Node* sum = f.made_by(scores, "aten.add.Tensor")) {
+    const auto* alpha = sum->arguments[2].get_if<int64_t>();
+    ValueId added = AtenBuilder::operand(*sum, 1);
+    if (alpha == nullptr || *alpha != 1 || f.rank(added) != 4 || f.size(added, 1).as_integer() != 1) return false;
+    scores = AtenBuilder::operand(*sum, 0);
+    mask = added;
+  }
+  double softcap = 0, scale = 1;
+  scores = before_scale(f, before_softcap(f, scores, softcap), scale);
+  const Node* product = f.made_by(scores, "aten.matmul.default");
+  const Node* turned = f.made_by(product, 1, "aten.permute.default");
+  if (turned == nullptr || numbers(turned->arguments[1]) != std::vector<int64_t>{0, 1, 3, 2}) return false;
+  ValueId query = AtenBuilder::operand(*product, 0), key = AtenBuilder::operand(*turned, 0);
+  bool fits = f.rank(query) == 4 && f.dtype(query) == f.dtype(value) && f.dtype(key) == f.dtype(value) &&
+              f.size(query, 1).as_integer() && f.size(query, 1) == f.size(key, 1) &&
+              f.size(key, 1) == f.size(value, 1) && f.size(query, 0) == f.size(key, 0);
+  if (!fits) return false;
+  return f.replace(f.node(kAttentionSchema,
+                          {{"query", query},
+                           {"key", before_repeat(f, key)},
+                           {"value", before_repeat(f, value)},
+                           {"mask", std::move(mask)},
+                           {"sinks", None{}},
+                           {"scale", scale},
+                           {"softcap", softcap},
+                           {"window", int64_t{0}}},
+                          f.dtype(value), f.result().shape));
+}
+
+constexpr RewriteRule kAttentionRecogniser[] = {
+    {.op = "aten.matmul.default", .name = "recognise-attention", .apply = write<recognise_attention>}};
+
 constexpr RewriteRule kAttentionRules[] = {
     {.op = "argosy.attention.default", .name = "decompose-attention", .apply = write<decompose_attention>}};
 
@@ -125,5 +189,7 @@ constexpr Structure kAttention = {.schema = kAttentionSchema, .plain = kAttentio
 }  // namespace
 
 const Structure& attention_structure() { return kAttention; }
+
+std::span<const RewriteRule> attention_rules() { return kAttentionRecogniser; }
 
 }  // namespace argosy

@@ -23,7 +23,12 @@ const Structure& attention_structure();
 /// transformers::grouped_mm_fallback: the rows of each expert times that expert's matrix.
 const Structure& experts_structure();
 
-inline std::array<const Structure*, 2> structures() { return {&attention_structure(), &experts_structure()}; }
+/// argosy::rotary.
+const Structure& rotary_structure();
+
+inline std::array<const Structure*, 3> structures() {
+  return {&attention_structure(), &experts_structure(), &rotary_structure()};
+}
 
 /// "decompose-structures": writes all structures in plain PyTorch ops.
 Pass decompose_structures();

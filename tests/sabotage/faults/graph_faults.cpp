@@ -65,8 +65,13 @@ Result<bool> change_axis(Graphs& graphs) {
   });
 }
 
+/// Old and new tokens where a graph joins them; else the past's keys and values, which an op continues.
 Result<bool> turn_states(Graphs& graphs) {
   return at_first_node(graphs, [](onnx::Model& model, onnx::Node& node) {
+    if (node.op == "GroupQueryAttention") {
+      std::swap(node.inputs[3], node.inputs[4]);
+      return true;
+    }
     if (node.op != "Concat" || node.inputs.size() != 2 || !node.inputs[0].is_valid()) return false;
     const std::vector<onnx::Ref>& inputs = model.graphs[0].inputs;
     if (std::ranges::find(inputs, node.inputs[0]) == inputs.end()) return false;
@@ -96,7 +101,7 @@ constexpr Fault kGraphFaults[] = {
     {.name = "onnx-outputs-crossed", .what = "two outputs of a graph have each other's names", .onnx = cross_outputs},
     {.name = "onnx-weights-crossed", .what = "two weights of a graph are each other", .onnx = cross_initializers},
     {.name = "onnx-softmax-axis", .what = "softmax over queries instead of keys", .onnx = change_axis},
-    {.name = "onnx-state-order", .what = "new tokens of a state stand before the old", .onnx = turn_states},
+    {.name = "onnx-state-order", .what = "parts of a state are mistaken for each other", .onnx = turn_states},
     {.name = "onnx-comparison", .what = "less instead of less or equal", .onnx = compare_strictly},
     {.name = "onnx-difference", .what = "a difference is the other way round", .onnx = turn_difference},
 };

@@ -5,6 +5,7 @@
 
 #include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
+#include "passes/structures/heads.h"
 
 namespace argosy::executorch {
 namespace {
@@ -12,6 +13,10 @@ namespace {
 constexpr std::string_view kCustomSdpa =
     "llama::custom_sdpa(Tensor query, Tensor key, Tensor value, SymInt start_pos, Tensor? attn_mask=None, float "
     "drpout_p=0.0, bool is_causal=False, float? scale=None) -> Tensor";
+
+MaskReader::Call mask_call(const DecoderCall& call) {
+  return {.sequence = call.sequence, .total = call.total, .largest = call.largest, .positions = call.positions};
+}
 
 bool can_emit(const MaskConditions& conditions) {
   return std::ranges::all_of(conditions, [](const PositionCondition& condition) {
@@ -65,30 +70,10 @@ class MaskWriter {
   std::map<MaskConditions, ValueId> allowed_, added_;
 };
 
-/// Keys or values before heads were repeated, as keep_states() gave them.
-ValueId source_of(const DecoderCall& call, ValueId keys) {
-  const AtenBuilder& f = call.look();
-  // Heads are repeated by [1, h, t, d] -> [1, h, 1, t, d] -> [1, h, n, t, d] -> [1, h * n, t, d].
-  const Node* merged = f.made_by(keys, "aten.reshape.default");
-  const Node* expanded = f.made_by(merged, 0, "aten.expand.default");
-  const Node* inserted = f.made_by(expanded, 0, "aten.unsqueeze.default");
-  if (inserted == nullptr) return keys;
-  ValueId source = f.operand(*inserted, 0);
-  const Sizes &from = f.shape(source), &middle = f.shape(inserted->outputs[0]), &wide = f.shape(expanded->outputs[0]),
-              &to = f.shape(keys);
-  if (from.size() != 4 || to.size() != 4 || wide.size() != 5 || middle[2].as_integer() != 1) return keys;
-  bool is_repeat = wide[1] == from[1] && wide[3] == from[2] && wide[4] == from[3] && to[2] == from[2] &&
-                   to[3] == from[3] && middle[1] == from[1] && middle[3] == from[2];
-  return is_repeat ? source : keys;
-}
-
 class AttentionRewriter {
  public:
   AttentionRewriter(DecoderCall& call, const std::map<uint32_t, CachedKeys>& keys)
-      : call_(call),
-        keys_(keys),
-        masks_(call.program, call.component, call.sequence, call.total, call.largest, call.positions),
-        writer_(call) {}
+      : call_(call), keys_(keys), masks_(call.program, call.component, mask_call(call)), writer_(call) {}
 
   void run() {
     for (NodeId node : call_.graph().nodes()) {
@@ -110,8 +95,8 @@ class AttentionRewriter {
     const std::vector<Argument> arguments = call_.graph()[node].arguments;
     if (arguments.size() < 7) return;
     ValueId query = std::get<ValueId>(arguments[0].variant());
-    ValueId key = source_of(call_, std::get<ValueId>(arguments[1].variant()));
-    ValueId value = source_of(call_, std::get<ValueId>(arguments[2].variant()));
+    ValueId key = before_repeat(call_.look(), std::get<ValueId>(arguments[1].variant()));
+    ValueId value = before_repeat(call_.look(), std::get<ValueId>(arguments[2].variant()));
     auto kept_key = keys_.find(key.index), kept_value = keys_.find(value.index);
     if (kept_key == keys_.end() || kept_value == keys_.end()) return;
     const TensorType query_type = call_.type(query);
@@ -128,13 +113,14 @@ class AttentionRewriter {
     bool is_causal = false;
     ValueId mask;
     if (const ValueId* given = arguments[3].get_if<ValueId>()) {
-      auto conditions = masks_.read(*given);
-      if (conditions && *conditions == MaskConditions{kCausal}) {
+      auto meaning = masks_.read(*given);
+      if (!meaning) return;
+      const MaskConditions& conditions = meaning->conditions;
+      if (conditions == MaskConditions{kCausal}) {
         is_causal = true;
-      } else if (conditions && !conditions->empty() && can_emit(*conditions)) {
-        mask = writer_.added(*conditions);
-      } else if (!conditions || !conditions->empty()) {
-        return;
+      } else if (!conditions.empty()) {
+        if (!can_emit(conditions)) return;
+        mask = writer_.added(conditions);
       }
     }
     AtenBuilder& f = call_.before(node);
@@ -171,7 +157,7 @@ class AttentionRewriter {
 }  // namespace
 
 void simplify_masks(DecoderCall& call) {
-  MaskReader reader(call.program, call.component, call.sequence, call.total, call.largest, call.positions);
+  MaskReader reader(call.program, call.component, mask_call(call));
   std::vector<std::pair<ValueId, MaskConditions>> found;
   for (NodeId id : call.graph().nodes()) {
     const Node& node = call.graph()[id];
@@ -179,9 +165,9 @@ void simplify_masks(DecoderCall& call) {
     const TensorType* type = call.graph()[node.outputs[0]].tensor();
     if (type == nullptr || type->dtype != DType::kBool || type->shape.size() < 2) continue;
     if (type->shape.back() != call.total || type->shape[type->shape.size() - 2] != call.sequence) continue;
-    auto conditions = reader.read(node.outputs[0]);
-    if (!conditions || conditions->empty() || !can_emit(*conditions)) continue;
-    found.emplace_back(node.outputs[0], *std::move(conditions));
+    auto meaning = reader.read(node.outputs[0]);
+    if (!meaning || meaning->conditions.empty() || !can_emit(meaning->conditions)) continue;
+    found.emplace_back(node.outputs[0], std::move(meaning->conditions));
   }
   MaskWriter writer(call);
   std::map<std::pair<MaskConditions, size_t>, ValueId> shaped;

@@ -4,7 +4,7 @@
 
 #include "backends/executorch/generation/caches.h"
 #include "backends/executorch/generation/decoder_call.h"
-#include "backends/executorch/generation/mask.h"
+#include "passes/structures/mask_reader.h"
 
 namespace argosy::executorch {
 

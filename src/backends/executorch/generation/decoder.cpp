@@ -10,6 +10,7 @@
 #include "backends/executorch/generation/specialise.h"
 #include "base/text.h"
 #include "border/border.h"
+#include "border/logits.h"
 
 namespace argosy::executorch {
 namespace {
@@ -214,48 +215,11 @@ class DecoderBinder {
     if (logits == nullptr || call.type(*logits).shape.size() != 3 || call.type(*logits).shape[1] != call.sequence) {
       return {};
     }
-    std::vector<ValueId> changed;
-    ValueId value = *logits;
-    while (const Node* node = per_token_node(call, value)) {
-      changed.push_back(value);
-      value = std::get<ValueId>(node->arguments[0].variant());
-      if (program_.schemas[node->op].name == "aten.linear.default") break;
-    }
-    auto last = [&](AtenBuilder& f) {
-      return f.slice_between(value, 1, int64_t{-1}, std::numeric_limits<int64_t>::max(), f.one());
-    };
-    if (changed.empty()) {
-      ValueId cut = last(call.at_end());
-      for (uint32_t i = 0; i < component_.outputs.size(); ++i) {
-        if (component_.outputs[i].name == "logits") call.rewriter.set_output(i, cut);
-      }
-      return {};
-    }
-    NodeId first = call.graph()[changed.back()].producer;
-    call.rewriter.set_argument(first, 0, last(call.before(first)));
-    for (ValueId one : changed) {
-      TensorType shorter{call.type(one).dtype, call.type(one).shape, {}};
-      shorter.shape[1] = call.integer(1);
-      call.rewriter.set_type(one, std::move(shorter));
-    }
+    TokenNodes nodes = token_nodes(call, *logits);
+    cut_tokens(call, "logits", nodes, [&](AtenBuilder& f) {
+      return f.slice_between(nodes.source, 1, int64_t{-1}, std::numeric_limits<int64_t>::max(), f.one());
+    });
     return {};
-  }
-
-  /// The node of a value that nothing else reads, if it computes each token of its first operand by itself.
-  const Node* per_token_node(const DecoderCall& call, ValueId value) const {
-    constexpr std::string_view kOps[] = {"aten.linear.default", "aten.mul.Scalar", "aten.div.Scalar",
-                                         "aten.tanh.default",   "aten.add.Scalar", "aten.to.dtype",
-                                         "aten.mul.Tensor",     "aten.div.Tensor"};
-    const AtenBuilder& f = call.look();
-    if (f.graph()[value].uses.size() != 1) return nullptr;
-    for (std::string_view op : kOps) {
-      const Node* node = f.made_by(value, op);
-      if (node == nullptr) continue;
-      ValueId self = f.operand(*node, 0);
-      bool is_by_number = !op.ends_with(".Tensor") || f.rank(f.operand(*node, 1)) == 0;
-      return is_by_number && f.rank(self) == 3 && f.size(self, 1) == call.sequence ? node : nullptr;
-    }
-    return nullptr;
   }
 
   void order_inputs(DecoderCall& call) {

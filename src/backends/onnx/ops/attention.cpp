@@ -73,7 +73,71 @@ void emit_sdpa(const NodeTranslator& e, const Translation&) {
   e.yield(output);
 }
 
+// rotary(Tensor x, Tensor cos, Tensor sin, int heads, bool pairs) -> Tensor; see passes/structures/rotary.cpp
+void emit_rotary(const NodeTranslator& e, const Translation&) {
+  Ref x = e.tensor("x"), cos = e.tensor("cos"), sin = e.tensor("sin");
+  Shape shape = e.shape("cos"), tokens = e.shape("x").first(2);
+  int64_t pairs = e.flag("pairs") ? 1 : 0, heads = e.integer("heads");
+  // Of each head so many elements are turned; 0 stands for all.
+  int64_t turned = 2 * shape[2].as_integer().value();
+  if (heads * turned == e.shape("x")[2].as_integer()) turned = 0;
+  if (e.opset() >= kOpsetOfNorms) {
+    std::vector<SymExpr> full(shape.begin(), shape.end());
+    full[0] = tokens[0];
+    if (shape[0] != tokens[0]) {
+      cos = e.expand(cos, shape, full);
+      sin = e.expand(sin, shape, full);
+    }
+    return e.yield(e.node("RotaryEmbedding", {x, cos, sin},
+                          {{"num_heads", heads}, {"interleaved", pairs}, {"rotary_embedding_dim", turned}}));
+  }
+  // ONNX Runtime's own takes angles from a table by position: the table has a row for each token.
+  std::vector<SymExpr> table = {e.elements(shape.first(2)), shape[2]};
+  Ref positions = e.ints({0});  // the first; others follow
+  if (shape[0].as_integer() != 1) {
+    std::vector<SymExpr> row = {table[0]};
+    positions = e.reshape(e.count_up(table[0]), row, tokens);
+  }
+  Attributes attributes = {{"interleaved", pairs}};
+  if (turned != 0) attributes.insert(attributes.end(), {{"num_heads", heads}, {"rotary_embedding_dim", turned}});
+  e.yield(e.node("com.microsoft.RotaryEmbedding",
+                 {x, positions, e.reshape(cos, shape, table), e.reshape(sin, shape, table)}, std::move(attributes)));
+}
+
+constexpr size_t kPlaceOfSinks = 11;  // among the inputs of GroupQueryAttention
+
+bool has_rotary(const LoweringOptions& options) { return options.opset >= kOpsetOfNorms || options.uses_runtime_ops; }
+
+// group_query_attention(Tensor query, Tensor key, Tensor value, Tensor past_key, Tensor past_value, Tensor mask,
+//                       Tensor? sinks, int heads, int key_heads, float scale, float softcap, int window)
+//                       -> (Tensor, Tensor, Tensor)
+void emit_group_query_attention(const NodeTranslator& e, const Translation&) {
+  Ref mask = e.tensor("mask");
+  // Sizes come from the mask: caches may have room for more than they hold.
+  Ref last = e.sub(e.reduce("ReduceSum", mask, {1}, false), e.builder().integer(1));
+  Ref total = e.node("Shape", {mask}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+  Attributes attributes = {{"num_heads", e.integer("heads")},
+                           {"kv_num_heads", e.integer("key_heads")},
+                           {"scale", static_cast<float>(e.real("scale"))}};
+  if (int64_t window = e.integer("window"); window > 0) attributes.push_back({"local_window_size", window});
+  if (double cap = e.real("softcap"); cap != 0) attributes.push_back({"softcap", static_cast<float>(cap)});
+  Refs inputs = {e.tensor("query"),
+                 e.tensor("key"),
+                 e.tensor("value"),
+                 e.tensor("past_key"),
+                 e.tensor("past_value"),
+                 e.cast(last, DType::kI32),
+                 e.cast(e.without_dims(total), DType::kI32)};
+  if (e.has("sinks")) {
+    inputs.resize(kPlaceOfSinks);
+    inputs.push_back(e.tensor("sinks"));
+  }
+  e.yield(e.builder().node("com.microsoft.GroupQueryAttention", std::move(inputs), 3, std::move(attributes)));
+}
+
 constexpr Translation kAttention[] = {
+    {"argosy.rotary.default", emit_rotary, {}, "RotaryEmbedding", has_rotary},
+    {"onnx.group_query_attention.default", emit_group_query_attention},
     {"aten.scaled_dot_product_attention.default",
      emit_sdpa,
      {},

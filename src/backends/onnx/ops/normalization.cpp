@@ -1,3 +1,4 @@
+#include <limits>
 #include <numeric>
 
 #include "backends/onnx/translations.h"
@@ -37,6 +38,20 @@ void emit_layer_norm(const NodeTranslator& e, const Translation&) {
   auto [mean, scale] = statistics(e, input, axes, e.real("eps"));
   e.yield(Refs{result, mean, scale});
 }
+
+// rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor
+void emit_rms_norm(const NodeTranslator& e, const Translation&) {
+  auto dims = static_cast<int64_t>(e.integers("normalized_shape").size());
+  DType dtype = e.type("input").dtype;
+  Ref weight = e.tensor("weight");
+  if (!weight.is_valid()) weight = constant_of(e, e.shape("input").last(static_cast<size_t>(dims)), 1, dtype);
+  double eps = e.has("eps") ? e.real("eps") : static_cast<double>(std::numeric_limits<float>::epsilon());
+  // The op of ONNX Runtime's has no domain of its own. Every opset has it there.
+  e.yield(e.node(e.opset() >= kOpsetOfNorms ? "RMSNormalization" : "SimplifiedLayerNormalization",
+                 {e.tensor("input"), e.cast(weight, dtype)}, {{"axis", -dims}, {"epsilon", static_cast<float>(eps)}}));
+}
+
+bool has_rms_norm(const LoweringOptions& options) { return options.opset >= kOpsetOfNorms || options.uses_runtime_ops; }
 
 /// A vector [channels] so that it broadcasts over [batch, channels, ...].
 Ref over_channels(const NodeTranslator& e, Ref vector, int64_t rank) {
@@ -106,6 +121,7 @@ constexpr Translation kNormalization[] = {
     {"aten.batch_norm.default", emit_batch_norm, {}, "BatchNormalization"},
     {"aten._native_batch_norm_legit_no_training.default", emit_batch_norm, {}, "BatchNormalization"},
     {"aten.instance_norm.default", emit_instance_norm},
+    {"aten.rms_norm.default", emit_rms_norm, {}, "RMSNormalization", has_rms_norm},
 };
 
 }  // namespace

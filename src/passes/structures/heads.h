@@ -1,0 +1,17 @@
+#pragma once
+
+#include "passes/aten_builder.h"
+
+namespace argosy {
+
+/// Keys or values [batch, heads, tokens, width] before each head was repeated for the query heads that share it; the
+/// tensor itself if none was.
+ValueId before_repeat(const AtenBuilder& f, ValueId tensor);
+
+/// [batch, heads, tokens, width] as [batch, tokens, heads * width]. No node is added if that is where it came from.
+ValueId merge_heads(AtenBuilder& f, ValueId tensor);
+
+/// The reverse of merge_heads.
+ValueId split_heads(AtenBuilder& f, ValueId tensor, int64_t heads);
+
+}  // namespace argosy

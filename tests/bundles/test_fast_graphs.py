@@ -1,0 +1,84 @@
+"""Bundles use the attention, norms and rotary embeddings that their engine has: found in any graph, by what it computes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import onnx
+import pytest
+import torch
+import transformers
+
+ROOT = Path(__file__).parents[2]
+ARGOSY = os.environ.get("ARGOSY_BIN", str(ROOT / "build/release/apps/cli/argosy"))
+TOKENIZER = ROOT / "tests/fixtures/trained-decoder"
+
+SIZES = {
+    "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "head_dim": 16, "vocab_size": 2048, "max_position_embeddings": 128, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0,
+}  # fmt: skip
+#: Settings besides these, and how many norms the graph has. The engine's builder does not know Helium.
+MODELS = {
+    "llama": ({}, 5),
+    "gemma2": ({"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"], "query_pre_attn_scalar": 16}, 9),
+    "gemma3_text": ({"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"], "query_pre_attn_scalar": 16}, 13),
+    "helium": ({}, 5),
+}  # fmt: skip
+
+
+def argosy(*arguments: object) -> str:
+    done = subprocess.run([ARGOSY, *map(str, arguments)], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def save_model(model_type: str, folder: Path) -> None:
+    settings, _ = MODELS[model_type]
+    config = transformers.CONFIG_MAPPING[model_type](**{**SIZES, **settings})
+    torch.manual_seed(0)
+    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).write_bytes((TOKENIZER / name).read_bytes())
+
+
+def ops_of(file: Path) -> Counter[str]:
+    return Counter(node.op_type for node in onnx.load(file, load_external_data=False).graph.node)
+
+
+def shares_buffers(bundle: Path) -> bool:
+    return json.loads((bundle / "genai_config.json").read_text())["search"]["past_present_share_buffer"]
+
+
+@pytest.mark.parametrize("model_type", MODELS)
+def test_an_engine_gets_its_own_ops(model_type: str, tmp_path: Path) -> None:
+    """The check runs the bundle in the engine: prompts whole and in pieces, greedy tokens, padded batches."""
+    save_model(model_type, tmp_path / "model")
+    # What is written in float16 is run so, too.
+    dtypes = ["fp32", "fp16"] if model_type == "helium" else ["fp32"]
+    said = argosy(
+        "export", "onnx", "--model", tmp_path / "model", "--for", "genai", "--dtype", dtypes[-1], tmp_path / "bundle"
+    )
+    assert "agrees with PyTorch" in said and f"{4 * len(dtypes)} runs of greedy tokens in the engine" in said, said
+    ops = ops_of(tmp_path / "bundle/model.onnx")
+    found = {name: ops[name] for name in ("GroupQueryAttention", "RotaryEmbedding", "SimplifiedLayerNormalization")}
+    norms = MODELS[model_type][1]
+    assert found == {"GroupQueryAttention": 2, "RotaryEmbedding": 4, "SimplifiedLayerNormalization": norms}
+    assert not ops["Softmax"] and not ops["ReduceMean"] and not ops["Neg"]
+    assert shares_buffers(tmp_path / "bundle")
+
+
+def test_ops_of_onnx_alone_if_asked_for(tmp_path: Path) -> None:
+    save_model("llama", tmp_path / "model")
+    capture = ("--model", tmp_path / "model", "--check", "off")
+    argosy("export", "onnx", *capture, "--for", "genai", "--optimize", "safe", tmp_path / "bundle")
+    model = onnx.load(tmp_path / "bundle/model.onnx", load_external_data=False)
+    assert {node.domain for node in model.graph.node} == {""}
+    assert not shares_buffers(tmp_path / "bundle")
+    # Newer opsets have norms and rotary embeddings of their own.
+    argosy("export", "onnx", "--model", tmp_path / "model", "--opset", 23, tmp_path / "model.onnx")
+    ops = ops_of(tmp_path / "model.onnx")
+    assert (ops["RMSNormalization"], ops["RotaryEmbedding"]) == (5, 4)
