@@ -38,6 +38,7 @@ struct BundlePlan {
   std::vector<std::string> copied;  // files of the model's folder, under their own names
   std::string usage;                // how to run it, in Markdown, for the model card; may be empty
   std::vector<std::string> notes;   // what the user should know, a line each; also on the model card
+  int64_t longest_text = 0;         // tokens that the engine takes at most, as it is configured; 0: no such limit
 };
 
 }  // namespace argosy::engines

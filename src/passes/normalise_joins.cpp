@@ -9,17 +9,23 @@ namespace {
 
 // ---- joining ----
 
-/// cat with its dim counted from the front. torch allows empty tensors of one dim beside any others; they are dropped.
+/// cat with its dim counted from the front, without tensors that add nothing. torch allows empty ones of one dim beside
+/// any others.
 bool normalise_cat(AtenBuilder& f) {
   const TensorType result = f.result();
+  std::optional<size_t> dim = f.dim("dim", result.shape.size());
+  if (!dim) return false;
   ValueList tensors;
   for (ValueId tensor : f.tensors("tensors")) {
     const Sizes& shape = f.shape(tensor);
     bool is_legacy_empty = shape.size() == 1 && shape[0].as_integer() == 0 && result.shape.size() > 1;
-    if (!is_legacy_empty) tensors.push_back(tensor);
+    // Where dtypes differ, an empty tensor may be the one that the others are cast to.
+    bool adds_nothing =
+        shape.size() == result.shape.size() && shape[*dim].as_integer() == 0 &&
+        std::ranges::all_of(f.tensors("tensors"), [&](ValueId each) { return f.dtype(each) == result.dtype; });
+    if (!is_legacy_empty && !adds_nothing) tensors.push_back(tensor);
   }
-  std::optional<size_t> dim = f.dim("dim", result.shape.size());
-  if (!dim || tensors.empty()) return false;
+  if (tensors.empty()) return false;
   if (tensors.size() == 1 && f.dtype(tensors[0]) == result.dtype) return f.replace(tensors[0]);
   auto axis = static_cast<int64_t>(*dim);
   if (f.op() == "aten.cat.default" && f.integer("dim") == axis && tensors == f.tensors("tensors")) return false;

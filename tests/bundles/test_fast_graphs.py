@@ -21,12 +21,15 @@ SIZES = {
     "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
     "head_dim": 16, "vocab_size": 2048, "max_position_embeddings": 128, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0,
 }  # fmt: skip
-#: Settings besides these, and how many norms the graph has. The engine's builder does not know Helium.
+#: Settings besides these, and how many norms the graph has. The engine's builder does not know Helium. Phi-3 has one
+#: projection for queries, keys and values; Qwen3 has norms between projections and rotary embeddings.
 MODELS = {
     "llama": ({}, 5),
     "gemma2": ({"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"], "query_pre_attn_scalar": 16}, 9),
     "gemma3_text": ({"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"], "query_pre_attn_scalar": 16}, 13),
     "helium": ({}, 5),
+    "phi3": ({"original_max_position_embeddings": 128}, 5),
+    "qwen3": ({}, 9),
 }  # fmt: skip
 
 
@@ -36,8 +39,7 @@ def argosy(*arguments: object) -> str:
     return done.stderr
 
 
-def save_model(model_type: str, folder: Path) -> None:
-    settings, _ = MODELS[model_type]
+def save_model(model_type: str, folder: Path, settings: dict) -> None:
     config = transformers.CONFIG_MAPPING[model_type](**{**SIZES, **settings})
     torch.manual_seed(0)
     transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
@@ -56,7 +58,7 @@ def shares_buffers(bundle: Path) -> bool:
 @pytest.mark.parametrize("model_type", MODELS)
 def test_an_engine_gets_its_own_ops(model_type: str, tmp_path: Path) -> None:
     """The check runs the bundle in the engine: prompts whole and in pieces, greedy tokens, padded batches."""
-    save_model(model_type, tmp_path / "model")
+    save_model(model_type, tmp_path / "model", MODELS[model_type][0])
     # What is written in float16 is run so, too.
     dtypes = ["fp32", "fp16"] if model_type == "helium" else ["fp32"]
     said = argosy(
@@ -64,15 +66,28 @@ def test_an_engine_gets_its_own_ops(model_type: str, tmp_path: Path) -> None:
     )
     assert "agrees with PyTorch" in said and f"{4 * len(dtypes)} runs of greedy tokens in the engine" in said, said
     ops = ops_of(tmp_path / "bundle/model.onnx")
-    found = {name: ops[name] for name in ("GroupQueryAttention", "RotaryEmbedding", "SimplifiedLayerNormalization")}
-    norms = MODELS[model_type][1]
-    assert found == {"GroupQueryAttention": 2, "RotaryEmbedding": 4, "SimplifiedLayerNormalization": norms}
+    assert (ops["GroupQueryAttention"], ops["SimplifiedLayerNormalization"]) == (2, MODELS[model_type][1])
+    # Attention does the rotary embedding itself, of queries, keys and values from one product where no norm is in between.
+    assert not ops["RotaryEmbedding"]
+    has_norms = model_type in ("gemma3_text", "qwen3")
+    assert ops["FusedMatMul"] + ops["Gemm"] == 1 + 2 * (7 if has_norms else 4 if model_type == "phi3" else 5)
     assert not ops["Softmax"] and not ops["ReduceMean"] and not ops["Neg"]
     assert shares_buffers(tmp_path / "bundle")
 
 
+def test_a_scan_over_keys_and_values_is_one_op(tmp_path: Path) -> None:
+    """The gated delta rule: one op for all tokens of a prompt, where a scan takes a step for each."""
+    sizes = {"linear_key_head_dim": 16, "linear_value_head_dim": 16, "linear_num_key_heads": 2, "linear_num_value_heads": 4}
+    types = {"layer_types": ["linear_attention", "full_attention"], "mlp_only_layers": [0, 1], "num_experts": 0}
+    save_model("qwen3_next", tmp_path / "model", {**sizes, **types})
+    said = argosy("export", "onnx", "--model", tmp_path / "model", "--for", "genai", tmp_path / "bundle")
+    assert "runs of greedy tokens in the engine" in said, said
+    ops = ops_of(tmp_path / "bundle/model.onnx")
+    assert (ops["LinearAttention"], ops["Scan"], ops["GroupQueryAttention"]) == (1, 0, 1)
+
+
 def test_ops_of_onnx_alone_if_asked_for(tmp_path: Path) -> None:
-    save_model("llama", tmp_path / "model")
+    save_model("llama", tmp_path / "model", {})
     capture = ("--model", tmp_path / "model", "--check", "off")
     argosy("export", "onnx", *capture, "--for", "genai", "--optimize", "safe", tmp_path / "bundle")
     model = onnx.load(tmp_path / "bundle/model.onnx", load_external_data=False)

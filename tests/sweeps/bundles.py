@@ -131,8 +131,11 @@ def recognised(bundle: Path) -> dict[str, str]:
     layers = sum(each.name.endswith(".key") for each in graph.input)
     norms = ops["SimplifiedLayerNormalization"] + ops["LayerNormalization"]
     left = f", {ops['ReduceMean']} left" if ops["ReduceMean"] else ""
+    # Attention that turns queries and keys by itself, or ops that turn one of the two.
+    inside = sum(each.name == "do_rotary" and each.i for node in graph.node for each in node.attribute)
+    rotary = f"{ops['RotaryEmbedding'] + 2 * inside}" + (f", {2 * inside} in attention" if inside else "")
     return {
-        "attention": f"{ops['GroupQueryAttention']} of {layers}", "norms": f"{norms}{left}", "rotary": str(ops["RotaryEmbedding"]),
+        "attention": f"{ops['GroupQueryAttention']} of {layers}", "norms": f"{norms}{left}", "rotary": rotary,
     }  # fmt: skip
 
 

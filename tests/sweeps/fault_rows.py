@@ -160,6 +160,7 @@ ROWS = [
     Row("onnx-weights-crossed", "bert", ONNX),
     Row("onnx-softmax-axis", "gemma2", ONNX),
     Row("onnx-state-order", "llama", GENAI),
+    Row("onnx-rotary-pairs", "llama", GENAI),
     Row("onnx-comparison", "mistral", GENAI),
     Row("onnx-outputs-crossed", "qwen2", GENAI),
     Row("rotary-frequencies", "llama", GENAI),

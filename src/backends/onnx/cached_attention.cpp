@@ -5,20 +5,23 @@
 #include <memory>
 #include <set>
 
+#include "backends/onnx/attention_inputs.h"
 #include "ir/rewriter.h"
 #include "passes/aten_builder.h"
+#include "passes/pipeline.h"
 #include "passes/structures/heads.h"
 #include "passes/structures/mask_reader.h"
 
 namespace argosy::onnx {
 namespace {
 
-/// Queries, keys and values are [batch, tokens, heads * width]. `mask` [batch, all tokens] is not 0 where there is a
-/// token. A window of 0 is none.
+/// Queries, keys and values are [batch, tokens, heads * width]; without keys and values the query holds all three.
+/// `mask` [batch, all tokens] is not 0 where there is a token. `cos` and `sin` [positions, turned / 2] turn queries and
+/// keys by their tokens' places. A window of 0 is none.
 constexpr std::string_view kGroupQueryAttention =
-    "onnx::group_query_attention(Tensor query, Tensor key, Tensor value, Tensor past_key, Tensor past_value, Tensor "
-    "mask, Tensor? sinks, int heads, int key_heads, float scale, float softcap, int window) -> (Tensor, Tensor, "
-    "Tensor)";
+    "onnx::group_query_attention(Tensor query, Tensor? key, Tensor? value, Tensor past_key, Tensor past_value, Tensor "
+    "mask, Tensor? cos, Tensor? sin, Tensor? sinks, int heads, int key_heads, float scale, float softcap, int window, "
+    "bool pairs) -> (Tensor, Tensor, Tensor)";
 
 constexpr int64_t kWidthStep = 8;               // the op takes only multiples of it
 constexpr size_t kPastKey = 3, kPastValue = 4;  // among the inputs of the ONNX op
@@ -30,16 +33,27 @@ struct Joined {
   std::vector<NodeId> readers;  // nodes from `all` to attention, which nothing else reads
 };
 
+/// A mask that is causal and hides padding.
+struct Mask {
+  ValueId padding;     // the input [batch, all tokens] that says where tokens are
+  int64_t window = 0;  // 0: none
+};
+
 /// What masks of attention of these sizes say.
 struct Reader {
   SymExpr sequence, total;
   std::unique_ptr<MaskReader> masks;
 };
 
+Argument or_none(ValueId value) { return value.is_valid() ? Argument(value) : Argument(); }
+
 class AttentionFinder {
  public:
-  AttentionFinder(Program& program, Component& component)
-      : program_(program), component_(component), rewriter_(component.graphs.front()) {}
+  AttentionFinder(Program& program, Component& component, const GroupQueryOptions& options)
+      : program_(program),
+        component_(component),
+        rewriter_(component.graphs.front()),
+        inputs_(program, component, rewriter_, options) {}
 
   bool run() {
     std::vector<NodeId> found;
@@ -48,13 +62,13 @@ class AttentionFinder {
       if (op == "aten.scaled_dot_product_attention.default" || op == "argosy.attention.default") found.push_back(node);
     }
     // Readers look at the graph as it is before anything changes.
-    std::vector<std::optional<MaskMeaning>> meanings;
-    for (NodeId node : found) meanings.push_back(meaning_of(node));
+    std::vector<std::optional<Mask>> masks;
+    for (NodeId node : found) masks.push_back(mask_of(node));
     bool has_changed = false;
     for (size_t i = 0; i < found.size(); ++i) {
-      if (!meanings[i]) continue;
+      if (!masks[i]) continue;
       // What cannot be built is left alone.
-      Result<bool> done = or_refused([&]() -> Result<bool> { return rewrite(found[i], *meanings[i]); });
+      Result<bool> done = or_refused([&]() -> Result<bool> { return rewrite(found[i], *masks[i]); });
       has_changed = has_changed || done.value_or(false);
     }
     return has_changed;
@@ -80,7 +94,8 @@ class AttentionFinder {
     return found;
   }
 
-  std::optional<MaskMeaning> meaning_of(NodeId node) {
+  /// Of attention whose mask is causal and hides padding; nullopt: the mask is another one.
+  std::optional<Mask> mask_of(NodeId node) {
     const std::vector<Argument>& arguments = graph()[node].arguments;
     const TensorType *query = tensor(arguments[0]), *key = tensor(arguments[1]), *mask = tensor(arguments[3]);
     if (query == nullptr || key == nullptr || mask == nullptr || query->shape.size() != 4 || key->shape.size() != 4)
@@ -95,7 +110,9 @@ class AttentionFinder {
       readers_.push_back({sequence, total, std::make_unique<MaskReader>(program_, component_, call)});
       reader = readers_.end() - 1;
     }
-    return reader->masks->read(std::get<ValueId>(arguments[3].variant()));
+    std::optional<MaskMeaning> meaning = reader->masks->read(std::get<ValueId>(arguments[3].variant()));
+    std::optional<int64_t> window = meaning ? window_of(*meaning) : std::nullopt;
+    return window ? std::optional(Mask{padding, *window}) : std::nullopt;
   }
 
   /// The window of a mask that is causal and hides padding; 0: none, nullopt: the mask is another one.
@@ -136,13 +153,12 @@ class AttentionFinder {
     return result;
   }
 
-  bool rewrite(NodeId node, const MaskMeaning& meaning) {
-    std::optional<int64_t> window = window_of(meaning);
+  bool rewrite(NodeId node, const Mask& mask) {
     rewriter_.insert_before(node);
     RuleContext context{program_, component_, rewriter_, node};
     AtenBuilder f(context);
     bool is_ours = f.op() == "argosy.attention.default";
-    if (!window || (!is_ours && (f.flag("is_causal") || f.number("dropout_p") != 0.0))) return false;
+    if (!is_ours && (f.flag("is_causal") || f.number("dropout_p") != 0.0)) return false;
     std::optional<Joined> keys = joined(f, node, f["key"]), values = joined(f, node, f["value"]);
     if (!keys || !values || keys->all == values->all) return false;
     ValueId query = f["query"];
@@ -158,23 +174,26 @@ class AttentionFinder {
       if (!fits) return false;
     }
     double scale = f.number("scale").value_or(1.0 / std::sqrt(static_cast<double>(*width)));
-    ValueId mask = padding_input(f.size(query, 0), f.size(keys->all, 2));
-    ValueId merged = merge_heads(f, query), new_keys = merge_heads(f, keys->added),
-            new_values = merge_heads(f, values->added);
-    TensorType attended{dtype, f.shape(merged), {}};
+    AttentionInputs plain{
+        .query = merge_heads(f, query), .key = merge_heads(f, keys->added), .value = merge_heads(f, values->added)};
+    TensorType attended{dtype, f.shape(plain.query), {}};
+    AttentionInputs inputs = inputs_.find(f, plain, *width);
     std::vector<ValueId> results = f.nodes(kGroupQueryAttention,
-                                           {{"query", merged},
-                                            {"key", new_keys},
-                                            {"value", new_values},
+                                           {{"query", inputs.query},
+                                            {"key", or_none(inputs.key)},
+                                            {"value", or_none(inputs.value)},
                                             {"past_key", keys->past},
                                             {"past_value", values->past},
-                                            {"mask", mask},
+                                            {"mask", mask.padding},
+                                            {"cos", or_none(inputs.cos)},
+                                            {"sin", or_none(inputs.sin)},
                                             {"sinks", is_ours ? f.argument("sinks") : Argument()},
                                             {"heads", *heads},
                                             {"key_heads", *key_heads},
                                             {"scale", scale},
                                             {"softcap", is_ours ? *f.number("softcap") : 0.0},
-                                            {"window", *window}},
+                                            {"window", mask.window},
+                                            {"pairs", inputs.pairs}},
                                            {attended, f.type(keys->all), f.type(values->all)});
     f.replace(split_heads(f, results[0], *heads));
     // What callers get of the whole is the op's.
@@ -190,19 +209,30 @@ class AttentionFinder {
   Program& program_;
   Component& component_;
   Rewriter rewriter_;
+  AttentionInputFinder inputs_;
   std::vector<Reader> readers_;
 };
 
 }  // namespace
 
-Pass use_group_query_attention() {
-  return {"use-group-query-attention", [](Program& program, PassContext&) -> Result<bool> {
+Pass use_group_query_attention(const GroupQueryOptions& options) {
+  return {"use-group-query-attention",
+          [options](Program& program, PassContext&) -> Result<bool> {
             bool has_changed = false;
             for (Component& component : program.components) {
-              if (AttentionFinder(program, component).run()) has_changed = true;
+              if (AttentionFinder(program, component, options).run()) has_changed = true;
             }
             return has_changed;
-          }};
+          },
+          settings_text({{"positions", options.longest_text}, {"joins", options.joins_weights ? 1 : 0}})};
+}
+
+Result<Pass> use_group_query_attention_with(std::string_view settings) {
+  ARGOSY_TRY(auto numbers, parse_settings(settings));
+  GroupQueryOptions options;
+  if (numbers.contains("positions")) options.longest_text = numbers.at("positions");
+  options.joins_weights = numbers.contains("joins") && numbers.at("joins") != 0;
+  return use_group_query_attention(options);
 }
 
 size_t count_kept_caches(const Model& model) {

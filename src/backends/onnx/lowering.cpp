@@ -1,6 +1,7 @@
 #include "backends/onnx/lowering.h"
 
 #include "backends/onnx/cached_attention.h"
+#include "backends/onnx/linear_attention.h"
 #include "backends/onnx/translations.h"
 #include "passes/compact_ids.h"
 #include "passes/decompose_complex.h"
@@ -31,8 +32,11 @@ Result<Pass> legalise_with(std::string_view settings) {
 constexpr NamedPass kPasses[] = {
     {"legalise-for-onnx", "write what ONNX lacks in other ops, {opset=22,runtime-ops=1}; after normalise", nullptr,
      legalise_with},
-    {"use-group-query-attention", "attention over a cache as one op of ONNX Runtime's; after normalise",
-     use_group_query_attention},
+    {"use-group-query-attention",
+     "attention over a cache as one op of ONNX Runtime's, {positions=2048,joins=1}; after normalise", nullptr,
+     use_group_query_attention_with},
+    {"use-linear-attention", "scans over a state of keys and values as one op of ONNX Runtime's; after normalise",
+     use_linear_attention},
 };
 
 }  // namespace
@@ -51,7 +55,10 @@ Pipeline onnx_pipeline(const LoweringOptions& options, std::optional<Pass> bind)
   if (options.optimize != Optimize::kOff && (options.uses_runtime_ops || options.opset >= kOpsetOfNorms)) {
     pipeline.add(recognise());
     pipeline.add(eliminate_dead_code());  // what was recognised is read no more
-    if (options.uses_runtime_ops && options.pads_at_end) pipeline.add(use_group_query_attention());
+    if (options.uses_runtime_ops && options.pads_at_end)
+      pipeline.add(
+          use_group_query_attention({.longest_text = options.longest_text, .joins_weights = options.joins_weights}));
+    if (options.uses_runtime_ops) pipeline.add(use_linear_attention());
     pipeline.add(join_views());
     pipeline.add(eliminate_dead_code());
   }

@@ -21,6 +21,10 @@ struct LoweringOptions {
   bool uses_runtime_ops = false;
   /// Shorter rows of a batch are filled up at their end, and caches may leave the filling out.
   bool pads_at_end = false;
+  /// Tokens that a text has at most, the engine counting their positions from 0; 0: nobody knows.
+  int64_t longest_text = 0;
+  /// Weights may be joined to new ones, which no file of the checkpoint has.
+  bool joins_weights = false;
 };
 
 /// Where weights that are not small go.

@@ -127,6 +127,8 @@ class OnnxExport final : public Export {
     bool uses_them = options.lowering.optimize == onnx::Optimize::kEngine;
     options.lowering.uses_runtime_ops = uses_them && engine_->limits.has_runtime_ops;
     options.lowering.pads_at_end = uses_them && engine_->limits.pads_at_end;
+    options.lowering.longest_text = plan_.longest_text;
+    options.lowering.joins_weights = options.weights != onnx::WeightsMode::kLink;
     return options;
   }
 

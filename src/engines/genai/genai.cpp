@@ -45,6 +45,7 @@ Result<BundlePlan> plan_text(const SourceModel& model, const ComponentInterface&
   BundlePlan plan;
   plan.graphs.push_back(std::move(decoder.graph));
   plan.files.push_back({std::string(kConfigFile), config_text(config, model)});
+  plan.longest_text = config.context_length;
   plan.copied = companion_files(model);
   plan.usage = format(kUsage, std::min<int64_t>(200, config.context_length));
   plan.notes = std::move(decoder.notes);

@@ -331,6 +331,7 @@ Result<BundlePlan> plan_vision_language(const SourceModel& model) {
   plan.graphs = {std::move(draft.decoder.graph), std::move(draft.embedding_graph), std::move(draft.vision_graph)};
   plan.files.push_back({std::string(kConfigFile), config_text(config, model)});
   if (draft.processor) plan.files.push_back(*std::move(draft.processor));
+  plan.longest_text = config.context_length;
   plan.copied = companion_files(model);
   plan.notes = std::move(draft.notes);
   return plan;

@@ -2,13 +2,6 @@
 
 namespace argosy {
 
-namespace {
-
-/// The order of dims that swaps heads and tokens.
-const std::vector<int64_t> kHeadsAndTokens = {0, 2, 1, 3};
-
-}  // namespace
-
 ValueId before_repeat(const AtenBuilder& f, ValueId tensor) {
   // Heads are repeated by [b, h, t, d] -> [b, h, 1, t, d] -> [b, h, n, t, d] -> [b, h * n, t, d].
   const Node* merged = f.made_by(tensor, "aten.reshape.default");

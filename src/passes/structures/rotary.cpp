@@ -22,7 +22,9 @@ bool decompose_rotary(AtenBuilder& f) {
   bool is_pairs = f.flag("pairs");
   ValueId a = f.slice(x, -1, 0, half, is_pairs ? 2 : 1);
   ValueId b = f.slice(x, -1, is_pairs ? 1 : *half.as_integer(), half, is_pairs ? 2 : 1);
-  ValueId first = f.sub(f.mul(a, cos), f.mul(b, sin)), second = f.add(f.mul(b, cos), f.mul(a, sin));
+  // One after the other: compilers differ in the order of arguments, and nodes are in the order of calls.
+  ValueId a_cos = f.mul(a, cos), b_sin = f.mul(b, sin), first = f.sub(a_cos, b_sin);
+  ValueId b_cos = f.mul(b, cos), a_sin = f.mul(a, sin), second = f.add(b_cos, a_sin);
   Sizes shape = f.shape(x);
   shape.back() = f.symbols().mul(half, f.integer(2));
   ValueId turned = is_pairs ? f.reshape(f.cat({f.unsqueeze(first, -1), f.unsqueeze(second, -1)}, -1), std::move(shape))
@@ -175,7 +177,7 @@ bool recognise_partial(AtenBuilder& f) {
               starts_at(f, *rest, *count) && f.size(first->outputs[0], 3).as_integer() == *count &&
               f.size(parts[1], 3).as_integer() == *width - *count && f.shape(x) == f.result().shape &&
               f.shape(parts[0])[1] == f.size(x, 1) && f.shape(parts[0])[2] == f.size(x, 2);
-  if (!fits || numbers(moved->arguments[1]) != std::vector<int64_t>{0, 2, 1, 3}) return false;
+  if (!fits || numbers(moved->arguments[1]) != kHeadsAndTokens) return false;
   ValueId cos = AtenBuilder::operand(*rotary, 1), sin = AtenBuilder::operand(*rotary, 2);
   const Argument heads = rotary->arguments[3], pairs = rotary->arguments[4];
   ValueId merged = merge_heads(f, x);

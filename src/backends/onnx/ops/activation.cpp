@@ -30,12 +30,13 @@ void emit_gelu(const NodeTranslator& e, const Translation&) {
   if (e.opset() >= 20) return e.yield(e.node("Gelu", {x}, {{"approximate", approximate}}));
   Ref inner;
   if (approximate == "tanh") {
-    Ref cube = e.mul(e.mul(x, x), e.mul(x, e.like(x, 0.044715)));
+    Ref square = e.mul(x, x), scaled = e.mul(x, e.like(x, 0.044715)), cube = e.mul(square, scaled);
     inner = e.node("Tanh", {e.mul(e.add(x, cube), e.like(x, std::sqrt(2.0 / M_PI)))});
   } else {
     inner = e.node("Erf", {e.mul(x, e.like(x, M_SQRT1_2))});
   }
-  e.yield(e.mul(e.mul(x, e.like(x, 0.5)), e.add(inner, e.like(x, 1))));
+  Ref half = e.mul(x, e.like(x, 0.5));
+  e.yield(e.mul(half, e.add(inner, e.like(x, 1))));
 }
 
 // softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor: linear above the threshold

@@ -108,9 +108,9 @@ constexpr size_t kPlaceOfSinks = 11;  // among the inputs of GroupQueryAttention
 
 bool has_rotary(const LoweringOptions& options) { return options.opset >= kOpsetOfNorms || options.uses_runtime_ops; }
 
-// group_query_attention(Tensor query, Tensor key, Tensor value, Tensor past_key, Tensor past_value, Tensor mask,
-//                       Tensor? sinks, int heads, int key_heads, float scale, float softcap, int window)
-//                       -> (Tensor, Tensor, Tensor)
+// group_query_attention(Tensor query, Tensor? key, Tensor? value, Tensor past_key, Tensor past_value, Tensor mask,
+//                       Tensor? cos, Tensor? sin, Tensor? sinks, int heads, int key_heads, float scale, float softcap,
+//                       int window, bool pairs) -> (Tensor, Tensor, Tensor)
 void emit_group_query_attention(const NodeTranslator& e, const Translation&) {
   Ref mask = e.tensor("mask");
   // Sizes come from the mask: caches may have room for more than they hold.
@@ -128,6 +128,11 @@ void emit_group_query_attention(const NodeTranslator& e, const Translation&) {
                  e.tensor("past_value"),
                  e.cast(last, DType::kI32),
                  e.cast(e.without_dims(total), DType::kI32)};
+  if (e.has("cos")) {
+    inputs.insert(inputs.end(), {e.tensor("cos"), e.tensor("sin")});
+    int64_t is_pairs = e.flag("pairs") ? 1 : 0;
+    attributes.insert(attributes.end(), {{"do_rotary", int64_t{1}}, {"rotary_interleaved", is_pairs}});
+  }
   if (e.has("sinks")) {
     inputs.resize(kPlaceOfSinks);
     inputs.push_back(e.tensor("sinks"));
@@ -135,9 +140,22 @@ void emit_group_query_attention(const NodeTranslator& e, const Translation&) {
   e.yield(e.builder().node("com.microsoft.GroupQueryAttention", std::move(inputs), 3, std::move(attributes)));
 }
 
+// linear_attention(Tensor query, Tensor key, Tensor value, Tensor state, Tensor decay, Tensor? beta, int heads)
+//                  -> (Tensor, Tensor)
+void emit_linear_attention(const NodeTranslator& e, const Translation&) {
+  Refs inputs = {e.tensor("query"), e.tensor("key"), e.tensor("value"), e.tensor("state"), e.tensor("decay")};
+  if (e.has("beta")) inputs.push_back(e.tensor("beta"));
+  e.yield(e.builder().node("com.microsoft.LinearAttention", std::move(inputs), 2,
+                           {{"q_num_heads", e.integer("heads")},
+                            {"kv_num_heads", e.integer("heads")},
+                            {"scale", 1.0F},
+                            {"update_rule", std::string(e.has("beta") ? "gated_delta" : "gated")}}));
+}
+
 constexpr Translation kAttention[] = {
     {"argosy.rotary.default", emit_rotary, {}, "RotaryEmbedding", has_rotary},
     {"onnx.group_query_attention.default", emit_group_query_attention},
+    {"onnx.linear_attention.default", emit_linear_attention},
     {"aten.scaled_dot_product_attention.default",
      emit_sdpa,
      {},

@@ -1,0 +1,144 @@
+#include "backends/onnx/attention_inputs.h"
+
+#include <algorithm>
+
+#include "passes/aten_schemas.h"
+
+namespace argosy::onnx {
+namespace {
+
+// What the op asks of heads that it turns, and of the factors.
+constexpr int64_t kTurnedWidthStep = 16, kColumnStep = 8;
+constexpr int64_t kLargestTable = int64_t{1} << 24;  // elements: 64 MiB
+
+}  // namespace
+
+AttentionInputs AttentionInputFinder::find(AtenBuilder& f, AttentionInputs inputs, int64_t width) {
+  take_rotary(f, inputs, width);
+  if (!take_slices(f, inputs) && options_.joins_weights) join_products(f, inputs);
+  return inputs;
+}
+
+/// Whether an input holds the positions that the op counts by itself: 0, 1, … in each row of tokens.
+bool AttentionInputFinder::are_counted(ValueId positions) const {
+  return std::ranges::any_of(component_.inputs, [&](const InputSpec& input) {
+    return input.value == positions && input.name == "position_ids";
+  });
+}
+
+ValueId AttentionInputFinder::table(AtenBuilder& f, const PositionFactors& factors, DType dtype) {
+  auto found = std::ranges::find_if(
+      tables_, [&](const auto& known) { return known.first == factors && f.dtype(known.second) == dtype; });
+  if (found != tables_.end()) return found->second;
+  ValueId made = table_of(f, factors, options_.longest_text, dtype);
+  tables_.emplace_back(factors, made);
+  return made;
+}
+
+void AttentionInputFinder::take_rotary(AtenBuilder& f, AttentionInputs& inputs, int64_t width) {
+  const argosy::Node *query = f.made_by(inputs.query, "argosy.rotary.default"),
+                     *key = f.made_by(inputs.key, "argosy.rotary.default");
+  if (options_.longest_text == 0 || query == nullptr || key == nullptr) return;
+  ValueId cos = AtenBuilder::operand(*query, 1), sin = AtenBuilder::operand(*query, 2);
+  const Argument pairs = query->arguments[4];
+  std::optional<int64_t> columns = f.size(cos, -1).as_integer();
+  if (!columns || width % kTurnedWidthStep != 0 || *columns % kColumnStep != 0 ||
+      *columns * options_.longest_text > kLargestTable || key->arguments[4] != pairs)
+    return;
+  std::optional<PositionFactors> cosines = read_position_factors(f, cos), sines = read_position_factors(f, sin);
+  if (!cosines || !sines || cosines->is_sine || !sines->is_sine) return;
+  if (!are_counted(cosines->positions) || sines->positions != cosines->positions) return;
+  // Keys are turned as queries are.
+  if (read_position_factors(f, AtenBuilder::operand(*key, 1)) != cosines ||
+      read_position_factors(f, AtenBuilder::operand(*key, 2)) != sines)
+    return;
+  ValueId plain_query = AtenBuilder::operand(*query, 0), plain_key = AtenBuilder::operand(*key, 0);
+  inputs.cos = table(f, *cosines, f.dtype(plain_query));
+  inputs.sin = table(f, *sines, f.dtype(plain_query));
+  inputs.pairs = *pairs.get_if<bool>();
+  inputs.query = plain_query;
+  inputs.key = plain_key;
+}
+
+/// Three parts of one tensor, one behind the other and nothing left over.
+bool AttentionInputFinder::take_slices(const AtenBuilder& f, AttentionInputs& inputs) const {
+  ValueId whole;
+  int64_t next = 0;
+  for (ValueId part : {inputs.query, inputs.key, inputs.value}) {
+    const argosy::Node* slice = f.made_by(part, "aten.slice.Tensor");
+    if (slice == nullptr) return false;
+    ValueId source = AtenBuilder::operand(*slice, 0);
+    const auto *dim = slice->arguments[1].get_if<int64_t>(), *start = slice->arguments[2].get_if<int64_t>(),
+               *step = slice->arguments[4].get_if<int64_t>();
+    int64_t from = start == nullptr ? 0 : *start;
+    bool fits = (!whole.is_valid() || source == whole) && f.rank(source) == 3 && dim != nullptr && *dim == 2 &&
+                (start != nullptr || slice->arguments[2].is<None>()) && from == next && step != nullptr && *step == 1;
+    if (!fits) return false;
+    whole = source;
+    next += *f.size(part, 2).as_integer();
+  }
+  if (f.size(whole, 2).as_integer() != next) return false;
+  inputs.query = whole;
+  inputs.key = inputs.value = {};
+  return true;
+}
+
+ValueId AttentionInputFinder::joined(const AtenBuilder& f, const std::vector<ValueId>& weights) {
+  std::vector<TensorSourcePtr> sources;
+  std::vector<int64_t> shape;
+  for (ValueId id : weights) {
+    const argosy::Value& value = f.graph()[id];
+    if (!value.weight.is_valid() || value.uses.size() != 1) return {};
+    const Weight& weight = program_[value.weight];
+    if (weight.tied_to.is_valid()) return {};
+    sources.push_back(weight.source);
+    if (shape.empty()) {
+      shape = weight.shape;
+    } else {
+      shape[0] += weight.shape[0];
+    }
+  }
+  const Weight& first = program_[f.graph()[weights[0]].weight];
+  Weight made{first.name + "/joined", WeightKind::kConstant, first.dtype, shape, {}, {}};
+  auto source = concatenated(std::move(sources), 0);
+  if (!source) return {};
+  made.source = *std::move(source);
+  Sizes sizes;
+  for (int64_t size : shape) sizes.push_back(f.integer(size));
+  TensorType type{first.dtype, std::move(sizes), {}};
+  NewValue value{f.graph()[weights[0]].name + "_joined", std::move(type)};
+  program_.weights.push_back(std::move(made));
+  return rewriter_.add_weight(std::move(value), WeightId{static_cast<uint32_t>(program_.weights.size() - 1)});
+}
+
+/// Three products of one tensor with weights: one product with all of them.
+bool AttentionInputFinder::join_products(AtenBuilder& f, AttentionInputs& inputs) {
+  std::vector<ValueId> weights, biases;
+  ValueId x;
+  for (ValueId part : {inputs.query, inputs.key, inputs.value}) {
+    const argosy::Node* linear = f.made_by(part, "aten.linear.default");
+    if (linear == nullptr || f.graph()[part].uses.size() > 1) return false;
+    ValueId input = AtenBuilder::operand(*linear, 0);
+    if (x.is_valid() && input != x) return false;
+    x = input;
+    weights.push_back(AtenBuilder::operand(*linear, 1));
+    if (const ValueId* bias = linear->arguments[2].get_if<ValueId>()) biases.push_back(*bias);
+  }
+  if (!biases.empty() && biases.size() != weights.size()) return false;
+  ValueId weight = joined(f, weights);
+  if (!weight.is_valid()) return false;
+  Argument bias;
+  if (!biases.empty()) {
+    ValueId all = joined(f, biases);
+    if (!all.is_valid()) return false;
+    bias = all;
+  }
+  Sizes shape = f.shape(x);
+  shape.back() = f.size(weight, 0);
+  inputs.query =
+      f.node(aten::kLinear, {{"input", x}, {"weight", weight}, {"bias", bias}}, f.dtype(x), std::move(shape));
+  inputs.key = inputs.value = {};
+  return true;
+}
+
+}  // namespace argosy::onnx
