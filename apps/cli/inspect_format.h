@@ -2,13 +2,11 @@
 
 #include <string>
 
+#include "inspect/graph_report.h"
 #include "inspect/inspect.h"
 #include "inspect/inspect_pte.h"
 
 namespace argosy::cli {
-
-/// The file's name of an op: "Gemm", "com.microsoft.Attention".
-std::string onnx_op_name(std::string_view domain, std::string_view op_type);
 
 // The human layout: aligned columns, lists cut after `top` rows (0: not cut).
 std::string checkpoint_text(const std::string& path, const CheckpointReport& report, size_t top);
