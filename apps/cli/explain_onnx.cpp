@@ -90,14 +90,17 @@ std::vector<FoundEverywhere> found_everywhere(const GraphReport& graph) {
 
 void add_found(Table& table, const std::vector<FoundEverywhere>& all, StructureKind kind, std::string_view label) {
   size_t rows = 0, further = 0;
+  auto is_of_kind = [&](const FoundEverywhere& each) { return each.found.kind == kind; };
+  bool has_several = std::ranges::count_if(all, is_of_kind) > 1;
   for (const FoundEverywhere& each : all) {
-    if (each.found.kind != kind) continue;
+    if (!is_of_kind(each)) continue;
     if (rows == kMaxRows) {
       ++further;
       continue;
     }
     std::string text = format("{} × {}", format_count(each.count), each.found.what);
-    if (!each.found.is_op) text += format(", written out {}", each.where());
+    if (!each.found.is_op) text += ", written out";
+    if (!each.found.is_op || has_several) text += " " + each.where();
     table.add({rows++ == 0 ? std::string(label) : "", std::move(text)});
     if (!each.found.is_op)
       table.add({"", each.found.why.empty() ? "why: the graph does not show it" : "why: " + each.found.why});
@@ -112,8 +115,8 @@ void add_caches(Table& table, const GraphReport& graph) {
   for (const CacheTotal& total : graph.caches) {
     if (rows == kMaxRows) break;
     std::string text = count_of(total.states, "state");
-    if (total.unknown > 0) {
-      text += ", sizes not known from their dims";
+    if (!total.is_known) {
+      text += " of sizes that dims do not tell";
     } else if (total.dim.empty()) {
       text += format(" of fixed size, {}", format_bytes(total.bytes));
     } else {

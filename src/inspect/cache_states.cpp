@@ -70,6 +70,7 @@ std::vector<CacheState> cache_states(const OnnxModel& model) {
     }
     CacheState& state = states[found->second];
     state.output = i;
+    if (!state.bytes) measure(model.outputs[i], state);  // dims of the input may be free where only some calls use it
     std::optional<uint32_t> node = walk.maker(model.graph.outputs[i]);
     if (!node) continue;
     const std::vector<uint32_t>& inputs = walk.node(*node).inputs;
@@ -82,24 +83,27 @@ std::vector<CacheState> cache_states(const OnnxModel& model) {
 
 std::optional<uint64_t> CacheTotal::bytes_at(uint64_t tokens) const {
   uint64_t result = 0;
+  if (!is_known) return std::nullopt;
   if (dim.empty()) return bytes;
   return __builtin_mul_overflow(bytes, tokens, &result) ? std::nullopt : std::optional(result);
 }
 
 std::vector<CacheTotal> cache_totals(const std::vector<CacheState>& states) {
-  std::map<std::pair<bool, std::string>, CacheTotal> totals;
+  std::map<std::pair<int, std::string>, CacheTotal> totals;  // in the order of the list
+  CacheTotal unknown{.is_known = false};
   for (const CacheState& state : states) {
-    CacheTotal& total = totals[{state.dim.empty(), state.dim}];
-    total.dim = state.dim;
-    total.states += 1;
+    CacheTotal& total = totals[{state.dim.empty() ? 1 : 0, state.dim}];
     uint64_t sum = 0;
-    if (state.bytes && !__builtin_add_overflow(total.bytes, *state.bytes, &sum))
-      total.bytes = sum;
-    else
-      total.unknown += 1;
+    bool is_known = state.bytes && !__builtin_add_overflow(total.bytes, *state.bytes, &sum);
+    total.dim = state.dim;
+    if (is_known) total.bytes = sum;
+    ++(is_known ? total : unknown).states;
   }
   std::vector<CacheTotal> list;
-  for (auto& [key, total] : totals) list.push_back(std::move(total));
+  for (auto& [key, total] : totals) {
+    if (total.states > 0) list.push_back(std::move(total));
+  }
+  if (unknown.states > 0) list.push_back(std::move(unknown));
   return list;
 }
 

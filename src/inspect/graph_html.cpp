@@ -138,11 +138,13 @@ std::string caches_html(const OnnxReport& report, const GraphReport& graph) {
   HtmlTable sizes(headings);
   for (const CacheTotal& total : graph.caches) {
     std::string per_token = total.dim.empty() ? "" : format_count(total.bytes);
-    std::vector<std::string> row = {total.dim.empty() ? "nothing" : html_text(total.dim), format_count(total.states),
-                                    std::move(per_token)};
+    std::vector<std::string> row = {!total.is_known     ? "not known"
+                                    : total.dim.empty() ? "nothing"
+                                                        : html_text(total.dim),
+                                    format_count(total.states), std::move(per_token)};
     for (uint64_t tokens : kReportedTokens) {
       std::optional<uint64_t> bytes = total.bytes_at(tokens);
-      row.push_back(total.unknown > 0 || !bytes ? "not known" : format_bytes(*bytes));
+      row.push_back(bytes ? format_bytes(*bytes) : "not known");
     }
     sizes.add(row);
   }

@@ -92,18 +92,19 @@ struct CacheState {
   std::string joined_by;                  // the op that reads the input and gives the output, if it is one
 };
 
-/// All states that grow along one dim, or do not grow.
+/// All states that grow along one dim, or that do not grow, or whose sizes are not known.
 struct CacheTotal {
+  bool is_known = true;
   std::string dim;
   uint64_t states = 0;
-  uint64_t bytes = 0;    // as above
-  uint64_t unknown = 0;  // states whose size is not known; not in `bytes`
-  /// With so many tokens; nullopt: more than fits 64 bits.
+  uint64_t bytes = 0;  // as above
+  /// With so many tokens; nullopt: not known, or more than fits 64 bits.
   std::optional<uint64_t> bytes_at(uint64_t tokens) const;
 };
 
 std::vector<CacheState> cache_states(const OnnxModel& model);
-std::vector<CacheTotal> cache_totals(const std::vector<CacheState>& states);  // those that grow first, then by dim
+/// Those that grow first, by dim; those that are not known last.
+std::vector<CacheTotal> cache_totals(const std::vector<CacheState>& states);
 
 /// The lengths of texts that reports give sizes of caches for.
 inline constexpr uint64_t kReportedTokens[] = {1024, 4096, 32768};

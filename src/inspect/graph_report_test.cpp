@@ -240,12 +240,22 @@ TEST(CacheStates, sizes_follow_from_dims_and_types) {
   EXPECT_FALSE(states[3].bytes);
   EXPECT_FALSE(states[3].output);
   std::vector<CacheTotal> totals = cache_totals(states);
-  ASSERT_EQ(totals.size(), 2u);
+  ASSERT_EQ(totals.size(), 3u);
   EXPECT_EQ(totals[0].dim, "past_sequence");
   EXPECT_EQ(totals[0].states, 2u);
   EXPECT_EQ(totals[0].bytes_at(1024), 65536u);
-  EXPECT_EQ(totals[1].unknown, 1u);
   EXPECT_EQ(totals[1].bytes_at(1024), 256u);
+  EXPECT_EQ(totals[2].states, 1u);
+  EXPECT_FALSE(totals[2].bytes_at(1024));
+}
+
+TEST(CacheStates, sizes_that_inputs_leave_open_are_those_of_outputs) {
+  GraphMaker maker;
+  maker.input("past.0", {"batch", "any", "past", "any_1"}).output("present.0", {"batch", "4", "past + s", "16"});
+  std::vector<CacheState> states = cache_states(maker.done());
+  ASSERT_EQ(states.size(), 1u);
+  EXPECT_EQ(states[0].bytes, 256u);
+  EXPECT_EQ(states[0].dim, "past + s");
 }
 
 TEST(CacheStates, sizes_that_overflow_are_not_known) {
