@@ -35,7 +35,14 @@ void add_inspect(CLI::App& app, InspectOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(0, 1 << 20).description(""));
   command->add_option("--schemas", options.schemas, "File of op schemas, for .pt2 archives");
-  command->add_option("--html", options.html, "Of a .pte: also draws how its memory is used, as a page");
+  command->add_option("--html", options.html,
+                      "Also write a page: of an .onnx its graph, layer by layer; of a .pte how its memory is used");
+}
+
+void add_explain(CLI::App& app, ExplainOptions& options) {
+  CLI::App* command =
+      app.add_subcommand("explain", "Say in short what an export is made of and what was recognised in it");
+  command->add_option("path", options.path, "The folder that argosy export wrote, an .onnx or a .pte")->required();
 }
 
 void add_recipe(CLI::App& command, ExecutorchOptions& options) {
@@ -360,6 +367,7 @@ std::vector<std::string> with_dashes(std::vector<std::string> arguments) {
 std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments, int& exit_code) {
   CommandLine result;
   InspectOptions inspect;
+  ExplainOptions explain;
   OptOptions opt;
   ReplayOptions replay;
   CaptureOptions capture;
@@ -377,6 +385,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   app.fallthrough();  // global flags may follow the subcommand
   add_global(app, result.global);
   add_inspect(app, inspect);
+  add_explain(app, explain);
   add_opt(app, opt);
   add_replay(app, replay);
   add_capture(app, capture);
@@ -400,6 +409,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
     return std::nullopt;
   }
   if (app.got_subcommand("inspect")) result.command = std::move(inspect);
+  if (app.got_subcommand("explain")) result.command = std::move(explain);
   if (app.got_subcommand("opt")) result.command = std::move(opt);
   if (app.got_subcommand("replay")) result.command = std::move(replay);
   if (app.got_subcommand("capture")) result.command = std::move(capture);

@@ -73,6 +73,8 @@ TEST(CommandLineTest, rejects_what_makes_no_sense_as_usage) {
   EXPECT_EQ(refused({}), kUsage);
   EXPECT_EQ(refused({"nonsense"}), kUsage);
   EXPECT_EQ(refused({"inspect"}), kUsage);
+  EXPECT_EQ(refused({"explain"}), kUsage);
+  EXPECT_EQ(refused({"explain", "a", "b"}), kUsage);
   EXPECT_EQ(refused({"opt"}), kUsage);
   EXPECT_EQ(refused({"opt", "x.ir", "--golden", "a.ir"}), kUsage);
   EXPECT_EQ(refused({"opt", "x.ir", "--update-golden"}), kUsage);

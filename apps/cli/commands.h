@@ -7,6 +7,7 @@ namespace argosy::cli {
 
 // One function per subcommand; each returns the program's exit code and has reported what went wrong.
 int run_inspect(const InspectOptions& options, const Environment& environment, Terminal& terminal);
+int run_explain(const ExplainOptions& options, Terminal& terminal);
 int run_opt(const OptOptions& options, const Environment& environment, Terminal& terminal);
 int run_golden_files(const OptOptions& options, Terminal& terminal);  // opt --golden
 int run_replay(const ReplayOptions& options, Terminal& terminal);

@@ -1,6 +1,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "driver/read_input.h"
+#include "inspect/graph_html.h"
 #include "inspect_format.h"
 #include "io/write_file.h"
 #include "passes/run_passes.h"
@@ -8,11 +9,14 @@
 namespace argosy::cli {
 namespace {
 
+/// Of a page: it says nothing of where the file is.
+std::string title_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
 Result<std::string> inspect(const InspectOptions& options, const Environment& environment, Diagnostics& diagnostics) {
   ARGOSY_TRY(InputKind kind, input_kind(options.path));
-  if (!options.html.empty() && kind != InputKind::kExecutorch) {
-    return fail(ErrorCode::kInvalidInput, format("there is no picture of a {}", describe(kind)),
-                "--html draws the memory of a .pte file");
+  if (!options.html.empty() && kind != InputKind::kExecutorch && kind != InputKind::kOnnx) {
+    return fail(ErrorCode::kInvalidInput, format("there is no page of a {}", describe(kind)),
+                "--html shows the graph of an .onnx file or the memory of a .pte file");
   }
   size_t top = options.top == 0 ? SIZE_MAX : options.top;
   if (kind == InputKind::kCheckpoint) {
@@ -20,13 +24,18 @@ Result<std::string> inspect(const InspectOptions& options, const Environment& en
     return options.json ? checkpoint_json(options.path, report) : checkpoint_text(options.path, report, top);
   }
   if (kind == InputKind::kOnnx) {
-    ARGOSY_TRY(OnnxReport report, inspect_onnx(options.path));
+    ARGOSY_TRY(OnnxReport report,
+               inspect_onnx(options.path, options.html.empty() ? OnnxNodes::kCounted : OnnxNodes::kRead));
+    if (!options.html.empty()) {
+      std::string page = graph_html(title_of(options.path), report, report_graph(report.model));
+      ARGOSY_TRY_STATUS(write_file(options.html, page, Overwrite::kReplace));
+    }
     return options.json ? onnx_json(options.path, report) : onnx_text(options.path, report, top);
   }
   if (kind == InputKind::kExecutorch) {
     ARGOSY_TRY(PteReport report, inspect_pte(options.path));
     if (!options.html.empty()) {
-      std::string page = memory_html(std::filesystem::path(options.path).filename().string(), report);
+      std::string page = memory_html(title_of(options.path), report);
       ARGOSY_TRY_STATUS(write_file(options.html, page, Overwrite::kReplace));
     }
     return options.json ? pte_json(options.path, report) : pte_text(options.path, report, top);

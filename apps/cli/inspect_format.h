@@ -2,19 +2,21 @@
 
 #include <string>
 
+#include "inspect/graph_report.h"
 #include "inspect/inspect.h"
 #include "inspect/inspect_pte.h"
 
 namespace argosy::cli {
-
-/// The file's name of an op: "Gemm", "com.microsoft.Attention".
-std::string onnx_op_name(std::string_view domain, std::string_view op_type);
 
 // The human layout: aligned columns, lists cut after `top` rows (0: not cut).
 std::string checkpoint_text(const std::string& path, const CheckpointReport& report, size_t top);
 std::string onnx_text(const std::string& path, const OnnxReport& report, size_t top);
 std::string pte_text(const std::string& path, const PteReport& report, size_t top);
 std::string program_text(const std::string& path, InputKind kind, const ProgramReport& report, size_t top);
+
+// In short, a few lines: what it is made of and what was recognised in it. `report` of ONNX has its nodes.
+std::string onnx_explanation(const std::string& path, const OnnxReport& report);
+std::string pte_explanation(const std::string& path, const PteReport& report);
 
 // Everything, as one compact JSON object on one line. Members are only ever added.
 std::string checkpoint_json(const std::string& path, const CheckpointReport& report);

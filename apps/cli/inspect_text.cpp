@@ -149,10 +149,6 @@ std::string checkpoint_text(const std::string& path, const CheckpointReport& rep
   return text;
 }
 
-std::string onnx_op_name(std::string_view domain, std::string_view op_type) {
-  return domain.empty() || domain == "ai.onnx" ? std::string(op_type) : format("{}.{}", domain, op_type);
-}
-
 std::string onnx_text(const std::string& path, const OnnxReport& report, size_t top) {
   const OnnxModel& model = report.model;
   uint64_t nodes = 0;

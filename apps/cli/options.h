@@ -35,7 +35,11 @@ struct InspectOptions {
   bool json = false;
   size_t top = 20;  // rows of long lists in the human layout
   std::string schemas;
-  std::string html;  // where a picture goes, or empty
+  std::string html;  // where a page goes, or empty
+};
+
+struct ExplainOptions {
+  std::string path;
 };
 
 struct OptOptions {
@@ -148,8 +152,8 @@ struct DoctorOptions {
 };
 
 using CommandOptions =
-    std::variant<InspectOptions, OptOptions, ReplayOptions, CaptureOptions, CacheOptions, WeightsOptions, ExportOptions,
-                 CheckOptions, RunOptions, LintOptions, DoctorOptions>;
+    std::variant<InspectOptions, ExplainOptions, OptOptions, ReplayOptions, CaptureOptions, CacheOptions,
+                 WeightsOptions, ExportOptions, CheckOptions, RunOptions, LintOptions, DoctorOptions>;
 
 /// Exit codes of the program.
 enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kWrong = 3 };  // kWrong: checked, and not as it should be

@@ -20,6 +20,7 @@ int run(const CommandLine& command_line, Terminal& terminal) {
   if (const auto* options = std::get_if<InspectOptions>(&command_line.command)) {
     return run_inspect(*options, environment, terminal);
   }
+  if (const auto* options = std::get_if<ExplainOptions>(&command_line.command)) return run_explain(*options, terminal);
   if (const auto* options = std::get_if<OptOptions>(&command_line.command)) {
     return options->golden.empty() ? run_opt(*options, environment, terminal) : run_golden_files(*options, terminal);
   }

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/counts.h"  // most tables have numbers
 
 namespace argosy::cli {
 
@@ -25,10 +26,5 @@ class Table {
 /// The text without anything that a terminal would obey: control characters read "\\x1b". For names that come from
 /// files.
 std::string printable(std::string_view text);
-
-/// "90,000"
-std::string format_count(uint64_t count);
-/// "1 node", "2 nodes", "90,000 nodes"
-std::string count_of(uint64_t count, std::string_view singular);
 
 }  // namespace argosy::cli

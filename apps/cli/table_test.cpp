@@ -29,15 +29,5 @@ TEST(TableTest, names_cannot_command_the_terminal) {
   EXPECT_EQ(table.text(), "\\x1b[31m\n");
 }
 
-TEST(TableTest, groups_digits_by_three) {
-  EXPECT_EQ(format_count(0), "0");
-  EXPECT_EQ(format_count(999), "999");
-  EXPECT_EQ(format_count(1000), "1,000");
-  EXPECT_EQ(format_count(90000), "90,000");
-  EXPECT_EQ(format_count(1234567), "1,234,567");
-  EXPECT_EQ(count_of(1, "node"), "1 node");
-  EXPECT_EQ(count_of(2000, "node"), "2,000 nodes");
-}
-
 }  // namespace
 }  // namespace argosy::cli

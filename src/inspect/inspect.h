@@ -58,7 +58,7 @@ struct OnnxReport {
   std::vector<std::string> warnings;
 };
 
-Result<OnnxReport> inspect_onnx(const std::filesystem::path& path);
+Result<OnnxReport> inspect_onnx(const std::filesystem::path& path, OnnxNodes nodes = OnnxNodes::kCounted);
 
 /// Type of a value as users read it: "f32", {"batch", "sequence", "768"}. Numbers have the dtype "int", "float" or
 /// "bool" and no dims.

@@ -7,8 +7,8 @@
 
 namespace argosy {
 
-Result<OnnxReport> inspect_onnx(const std::filesystem::path& path) {
-  ARGOSY_TRY(OnnxModel model, read_onnx_model(path));
+Result<OnnxReport> inspect_onnx(const std::filesystem::path& path, OnnxNodes nodes) {
+  ARGOSY_TRY(OnnxModel model, read_onnx_model(path, OnnxExternalData::kMustBeSound, nodes));
   OnnxReport report{std::move(model), {}, {}, {}};
   const std::vector<OnnxInitializer>& initializers = report.model.initializers;
   DTypeTotals totals;

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "base/text.h"
+#include "inspect/html_text.h"
 #include "inspect/inspect_pte.h"
 
 namespace argosy {
@@ -11,7 +13,7 @@ constexpr double kWidth = 1400, kHeight = 620;
 constexpr size_t kMaxRectangles = 20'000;
 constexpr size_t kMaxPictures = 32;
 
-constexpr std::string_view kStyle = R"(
+constexpr std::string_view kMemoryStyle = R"(
 body{font:14px/1.4 sans-serif;margin:24px;color:#222}
 h2{font-size:16px;margin:28px 0 2px}
 p{margin:2px 0 8px;color:#555}
@@ -24,25 +26,6 @@ text{font-size:11px;fill:#444}
 i{font-style:normal;padding:0 6px;color:#fff}
 i.in{background:#4e9a5b}i.out{background:#c76b3f}i.mid{background:#6f93c4}
 )";
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (char c : is_utf8(text) ? std::string(text) : quoted(text)) {
-    if (c == '<')
-      result += "&lt;";
-    else if (c == '>')
-      result += "&gt;";
-    else if (c == '&')
-      result += "&amp;";
-    else if (c == '"')
-      result += "&quot;";
-    else if (static_cast<unsigned char>(c) < 0x20)
-      result += ' ';
-    else
-      result += c;
-  }
-  return result;
-}
 
 /// What an instruction does, in a word or two.
 std::string name_of(const executorch::Method& method, uint32_t instruction) {
@@ -61,7 +44,9 @@ std::string name_of(const executorch::Method& method, uint32_t instruction) {
 std::string picture(const executorch::Method& method, const PteMethodReport& report) {
   std::vector<executorch::Lifetime> shown = report.lifetimes;
   if (shown.size() > kMaxRectangles) {
-    std::ranges::stable_sort(shown, std::greater{}, &executorch::Lifetime::size);
+    std::ranges::sort(shown, [](const executorch::Lifetime& a, const executorch::Lifetime& b) {
+      return std::tie(b.size, a.offset, a.first, a.value) < std::tie(a.size, b.offset, b.first, b.value);
+    });
     shown.resize(kMaxRectangles);
   }
   std::map<executorch::ValueIndex, std::string_view> kinds;
@@ -81,8 +66,8 @@ std::string picture(const executorch::Method& method, const PteMethodReport& rep
         "<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"><title>value {}, {}: {} "
         "at {}, instructions {} to {}, first {}</title></rect>\n",
         kind == kinds.end() ? "mid" : kind->second, step * each.first, top, step * (each.last - each.first + 1.0),
-        std::max(height, 0.3), each.value, escaped(tensor_text(method.tensor(each.value))), format_bytes(each.size),
-        each.offset, each.first, each.last, escaped(source));
+        std::max(height, 0.3), each.value, html_text(tensor_text(method.tensor(each.value))), format_bytes(each.size),
+        each.offset, each.first, each.last, html_text(source));
   }
   if (report.peak_bytes > 0) {
     double x = step * (report.peak_instruction + 0.5);
@@ -92,7 +77,7 @@ std::string picture(const executorch::Method& method, const PteMethodReport& rep
     svg += format("<text x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"{}\">peak {} at instruction {}: {}</text>\n",
                   is_right ? x - 5 : x + 5, std::clamp(y - 5, 12.0, kHeight - 5), is_right ? "end" : "start",
                   format_bytes(report.peak_bytes), report.peak_instruction,
-                  escaped(name_of(method, report.peak_instruction)));
+                  html_text(name_of(method, report.peak_instruction)));
   }
   return svg + "</svg>\n";
 }
@@ -100,24 +85,23 @@ std::string picture(const executorch::Method& method, const PteMethodReport& rep
 }  // namespace
 
 std::string memory_html(const std::string& title, const PteReport& report) {
-  std::string page = format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title><style>{1}</style></head>\n"
-      "<body><h1>Memory of {0}</h1>\n<p>Instructions from left to right, bytes from bottom to top; point at a tensor "
-      "to see what it is. <i class=\"in\">inputs</i> <i class=\"out\">outputs</i> <i class=\"mid\">between</i></p>\n",
-      escaped(title), kStyle);
+  std::string page = page_start(title, "Memory of " + title, kMemoryStyle);
+  page +=
+      "<p>Instructions from left to right, bytes from bottom to top; point at a tensor to see what it is. "
+      "<i class=\"in\">inputs</i> <i class=\"out\">outputs</i> <i class=\"mid\">between</i></p>\n";
   size_t pictures = 0;
   for (size_t i = 0; i < report.methods.size() && pictures < kMaxPictures; ++i) {
     const executorch::Method& method = report.file.methods[i];
     if (report.methods[i].lifetimes.empty()) continue;
     ++pictures;
     uint64_t arena = method.arenas[0], states = method.arenas.size() > 1 ? method.arenas[1] : 0;
-    page += format("<h2>{}</h2>\n<p>{} instructions, {} tensors in {} ({} live at once at most)", escaped(method.name),
-                   method.instructions.size(), report.methods[i].lifetimes.size(), format_bytes(arena),
-                   format_bytes(report.methods[i].peak_bytes));
+    page += format("<h2>{}</h2>\n<p>{} instructions, {} tensors in {} ({} live at once at most)",
+                   html_text(method.name), method.instructions.size(), report.methods[i].lifetimes.size(),
+                   format_bytes(arena), format_bytes(report.methods[i].peak_bytes));
     if (states > 0) page += format(", and {} of states that calls leave to each other", format_bytes(states));
     page += "</p>\n" + picture(method, report.methods[i]);
   }
-  return page + "</body></html>\n";
+  return page.append(kPageEnd);
 }
 
 }  // namespace argosy

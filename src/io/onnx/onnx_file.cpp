@@ -37,11 +37,11 @@ class Mapping {
 
 }  // namespace
 
-Result<OnnxModel> read_onnx_model(const std::filesystem::path& path, OnnxExternalData check) {
+Result<OnnxModel> read_onnx_model(const std::filesystem::path& path, OnnxExternalData check, OnnxNodes nodes) {
   std::string name = quoted(path.native(), 1000);
   ARGOSY_TRY(auto file, ReadFile::open(path));
   ARGOSY_TRY(Mapping mapping, Mapping::map(*file));
-  ARGOSY_TRY(OnnxModel model, parse_onnx_model(mapping.bytes(), name, check));
+  ARGOSY_TRY(OnnxModel model, parse_onnx_model(mapping.bytes(), name, check, nodes));
   for (OnnxExternalFile& external : model.external_files) {
     if (!is_plain_relative_path(external.location)) continue;
     std::error_code failure;

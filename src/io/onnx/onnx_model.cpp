@@ -22,6 +22,7 @@ constexpr int kMaxNesting = 64;
 // Two bytes of a hostile file make an item here; without a limit that would fill the memory.
 constexpr size_t kMaxItems = size_t{1} << 20;
 constexpr size_t kMaxRank = 1024;
+constexpr size_t kMaxIntegers = 32;  // of a node
 
 std::string element_text(int64_t data_type) {
   if (const OnnxElementType* type = onnx_element_type(data_type)) return type->text;
@@ -61,7 +62,8 @@ T& append(std::vector<T>& items) {
 
 class ModelParser {
  public:
-  explicit ModelParser(OnnxExternalData external_data) : external_data_(external_data) {}
+  ModelParser(OnnxExternalData external_data, OnnxNodes nodes)
+      : external_data_(external_data), keeps_nodes_(nodes == OnnxNodes::kRead) {}
 
   OnnxModel parse(std::string_view bytes) {
     bool has_graph = false;
@@ -154,32 +156,55 @@ class ModelParser {
 
   void read_node(pbf_reader reader, int depth) {
     std::pair<std::string, std::string> op;  // domain, op_type
+    OnnxNode node;
+    std::vector<std::string> outputs;  // sub-graphs of the node do not know them
     while (reader.next()) {
       if (is_bytes(reader, field::NodeProto_domain))
         op.first = text_of(reader);
       else if (is_bytes(reader, field::NodeProto_op_type))
         op.second = text_of(reader);
       else if (is_bytes(reader, field::NodeProto_attribute))
-        read_attribute(reader.get_message(), depth);
+        read_attribute(reader.get_message(), depth, node);
+      else if (keeps_nodes_ && is_bytes(reader, field::NodeProto_name))
+        node.name = text_of(reader);
+      else if (keeps_nodes_ && is_bytes(reader, field::NodeProto_input))
+        append(node.inputs) = numbers_.read(text_of(reader));
+      else if (keeps_nodes_ && is_bytes(reader, field::NodeProto_output))
+        append(outputs) = text_of(reader);
       else
         reader.skip();
     }
     if (op.first == "ai.onnx") op.first.clear();  // another way to write the default domain
     if (op.second.empty()) throw Malformed{"a node has no op_type"};
+    if (keeps_nodes_) {
+      for (const std::string& output : outputs) node.outputs.push_back(numbers_.given(output));
+      node.op = numbers_.op(op.first, op.second);
+      append(model_.graph.nodes) = std::move(node);
+      if (model_.graph.values.size() > kMaxItems) throw Malformed{format("it has more than {} values", kMaxItems)};
+    }
     ++ops_[std::move(op)];
     if (ops_.size() > kMaxItems) throw Malformed{format("it uses more than {} different ops", kMaxItems)};
   }
 
-  void read_attribute(pbf_reader reader, int depth) {
+  void read_attribute(pbf_reader reader, int depth, OnnxNode& node) {
+    std::string name;
+    std::optional<int64_t> integer;
     while (reader.next()) {
       if (is_bytes(reader, field::AttributeProto_g) || is_bytes(reader, field::AttributeProto_graphs)) {
+        numbers_.enter_sub_graph();
         read_graph(reader.get_message(), depth + 1);
+        numbers_.leave_sub_graph();
+      } else if (keeps_nodes_ && is_bytes(reader, field::AttributeProto_name)) {
+        name = text_of(reader);
+      } else if (keeps_nodes_ && is_varint(reader, field::AttributeProto_i)) {
+        integer = reader.get_int64();
       } else if (is_bytes(reader, field::AttributeProto_t)) {
         OnnxInitializer constant;
         read_tensor(reader.get_message(), constant);
       } else
         reader.skip();
     }
+    if (integer && node.integers.size() < kMaxIntegers) node.integers.emplace_back(std::move(name), *integer);
   }
 
   void read_value(pbf_reader reader, OnnxValue& value) {
@@ -366,20 +391,28 @@ class ModelParser {
       return std::tie(b.count, a.domain, a.op_type) < std::tie(a.count, b.domain, b.op_type);
     });
     for (auto& [location, needed] : external_) model_.external_files.push_back({location, needed, std::nullopt});
+    if (!keeps_nodes_) return;
+    for (const OnnxValue& input : model_.inputs) model_.graph.inputs.push_back(numbers_.read(input.name));
+    for (const OnnxValue& output : model_.outputs) model_.graph.outputs.push_back(numbers_.read(output.name));
+    for (const OnnxInitializer& each : model_.initializers)
+      model_.graph.initializers.push_back(numbers_.read(each.name));
   }
 
   OnnxExternalData external_data_;
+  bool keeps_nodes_;
   OnnxModel model_;
+  OnnxNumbers numbers_{model_.graph};
   std::map<std::pair<std::string, std::string>, uint64_t> ops_;
   std::map<std::string, uint64_t> external_;
 };
 
 }  // namespace
 
-Result<OnnxModel> parse_onnx_model(std::string_view bytes, std::string_view name, OnnxExternalData external) {
+Result<OnnxModel> parse_onnx_model(std::string_view bytes, std::string_view name, OnnxExternalData external,
+                                   OnnxNodes nodes) {
   constexpr const char* kHint = "the file is damaged, truncated or not an ONNX model; get or write it again";
   try {
-    return ModelParser(external).parse(bytes);
+    return ModelParser(external, nodes).parse(bytes);
   } catch (const Malformed& problem) {
     return fail(ErrorCode::kCorruptFile, format("{} is not a usable ONNX model: {}", name, problem.why), kHint);
   } catch (const protozero::exception& problem) {

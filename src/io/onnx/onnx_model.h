@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "io/onnx/onnx_graph.h"
 #include "tensor/dtype.h"
 
 namespace argosy {
@@ -68,6 +69,7 @@ struct OnnxModel {
   std::vector<OnnxInitializer> initializers;
   std::vector<OnnxFunction> functions;
   std::vector<OnnxExternalFile> external_files;  // sorted
+  OnnxGraph graph;                               // if OnnxNodes::kRead is asked for, else empty
 };
 
 /// What becomes of external data that leaves the model's folder or lies beyond the end of its file: an error, or an
@@ -75,14 +77,20 @@ struct OnnxModel {
 /// is_plain_relative_path() refuses.
 enum class OnnxExternalData : uint8_t { kMustBeSound, kAsWritten };
 
+/// Whether nodes are only counted by op, or also kept: a few hundred bytes of memory each. Of more than a million
+/// nodes, keeping them is an error.
+enum class OnnxNodes : uint8_t { kCounted, kRead };
+
 /// Reads an .onnx file, mapped into memory: tensor values are skipped without being touched. Malformed files,
 /// sub-graphs or types nested more than 64 levels deep, and values whose size contradicts their type and shape are
 /// errors; an external file that is not there is only recorded.
 Result<OnnxModel> read_onnx_model(const std::filesystem::path& path,
-                                  OnnxExternalData external = OnnxExternalData::kMustBeSound);
+                                  OnnxExternalData external = OnnxExternalData::kMustBeSound,
+                                  OnnxNodes nodes = OnnxNodes::kCounted);
 
 /// The same from memory, without a look at external files. `name` is for messages.
 Result<OnnxModel> parse_onnx_model(std::string_view bytes, std::string_view name,
-                                   OnnxExternalData external = OnnxExternalData::kMustBeSound);
+                                   OnnxExternalData external = OnnxExternalData::kMustBeSound,
+                                   OnnxNodes nodes = OnnxNodes::kCounted);
 
 }  // namespace argosy

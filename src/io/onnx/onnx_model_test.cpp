@@ -149,6 +149,54 @@ TEST(OnnxModel, reads_a_model) {
   EXPECT_EQ(read->initializers[2].bytes, 2u);
 }
 
+/// A node with the names of what it reads and gives.
+std::string wired(const std::string& op, const std::vector<std::string>& inputs, const std::string& output,
+                  const std::string& subgraph = "") {
+  return message([&](pbf_writer& w) {
+    for (const std::string& input : inputs) w.add_string(field::NodeProto_input, input);
+    w.add_string(field::NodeProto_output, output);
+    w.add_string(field::NodeProto_name, "layers.0/" + op);
+    w.add_string(field::NodeProto_op_type, op);
+    w.add_message(field::NodeProto_attribute, message([&](pbf_writer& a) {
+                    a.add_string(field::AttributeProto_name, "axis");
+                    if (subgraph.empty()) a.add_int64(field::AttributeProto_i, -1);
+                    if (!subgraph.empty()) a.add_message(field::AttributeProto_g, subgraph);
+                  }));
+  });
+}
+
+TEST(OnnxModel, keeps_nodes_if_asked_to) {
+  std::string inner = message([&](pbf_writer& w) {
+    w.add_message(field::GraphProto_node, wired("Neg", {"a"}, "b"));
+    w.add_message(field::GraphProto_node, wired("Abs", {"b"}, "c"));
+  });
+  std::string bytes = model(message([&](pbf_writer& w) {
+    w.add_message(field::GraphProto_input, value("x", 1, {"4"}));
+    w.add_message(field::GraphProto_output, value("b", 1, {"4"}));
+    w.add_message(field::GraphProto_node, wired("Add", {"x", "", "w"}, "a"));
+    w.add_message(field::GraphProto_node, wired("If", {"x"}, "d", inner));
+    w.add_message(field::GraphProto_node, wired("Neg", {"d"}, "b"));
+    w.add_message(field::GraphProto_initializer, tensor({}));
+  }));
+  EXPECT_TRUE(parse_onnx_model(bytes, "m.onnx")->graph.nodes.empty());
+  auto read = parse_onnx_model(bytes, "m.onnx", OnnxExternalData::kMustBeSound, OnnxNodes::kRead);
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  const OnnxGraph& graph = read->graph;
+  ASSERT_EQ(graph.nodes.size(), 5u);
+  const OnnxNode &add = graph.nodes[0], &neg = graph.nodes[1], &abs = graph.nodes[2], &last = graph.nodes[4];
+  EXPECT_EQ(graph.ops[add.op].second, "Add");
+  EXPECT_EQ(add.name, "layers.0/Add");
+  EXPECT_EQ(add.integer("axis", 0), -1);
+  EXPECT_EQ(add.integer("other", 7), 7);
+  EXPECT_EQ(add.inputs, (std::vector<uint32_t>{graph.inputs[0], OnnxNode::kNothing, graph.initializers[0]}));
+  EXPECT_EQ(neg.op, last.op);
+  EXPECT_EQ(neg.inputs, add.outputs);
+  EXPECT_EQ(abs.inputs, neg.outputs);
+  // The name stands for two values: one of the sub-graph, and one outside of it.
+  EXPECT_NE(neg.outputs, last.outputs);
+  EXPECT_EQ(last.outputs, graph.outputs);
+}
+
 TEST(OnnxModel, looks_at_external_files) {
   TestFolder folder;
   auto path = folder.write("m.onnx", model_with({.location = "m.data", .offset = "8", .length = "24"}));
