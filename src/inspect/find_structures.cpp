@@ -23,6 +23,7 @@ constexpr StructureOp kStructureOps[] = {
     {kRuntimeDomain, "DecoderMaskedMultiHeadAttention", StructureKind::kAttention},
     {kRuntimeDomain, "DecoderMaskedSelfAttention", StructureKind::kAttention},
     {kRuntimeDomain, "GroupQueryAttention", StructureKind::kAttention},
+    {kRuntimeDomain, "LinearAttention", StructureKind::kAttention},
     {kRuntimeDomain, "MultiHeadAttention", StructureKind::kAttention},
     {kRuntimeDomain, "PackedAttention", StructureKind::kAttention},
     {kRuntimeDomain, "PackedMultiHeadAttention", StructureKind::kAttention},
