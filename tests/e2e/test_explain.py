@@ -68,7 +68,7 @@ def test_what_was_recognised_is_told(exporter: Exporter, fused: Path) -> None:
     assert said.count("\n") <= 40
     rows = lines_of(said)
     assert rows["attention"].startswith(f"{LAYERS} × com.microsoft.GroupQueryAttention (")
-    assert rows["norms"] == f"{2 * LAYERS + 1} × SimplifiedLayerNormalization"
+    assert f"{2 * LAYERS} × com.microsoft.SkipSimplifiedLayerNormalization" in rows["norms"]
     assert rows["rotary"] == f"{LAYERS} × inside com.microsoft.GroupQueryAttention (do_rotary)"
     assert "written out" not in said
     assert "com.microsoft 1" in rows["opsets"]

@@ -129,7 +129,7 @@ def recognised(bundle: Path) -> dict[str, str]:
     graph = onnx.load(file, load_external_data=False).graph
     ops = Counter(node.op_type for node in graph.node)
     layers = sum(each.name.endswith(".key") for each in graph.input)
-    norms = ops["SimplifiedLayerNormalization"] + ops["LayerNormalization"]
+    norms = ops["SimplifiedLayerNormalization"] + ops["SkipSimplifiedLayerNormalization"] + ops["LayerNormalization"]
     left = f", {ops['ReduceMean']} left" if ops["ReduceMean"] else ""
     # Attention that turns queries and keys by itself, or ops that turn one of the two.
     inside = sum(each.name == "do_rotary" and each.i for node in graph.node for each in node.attribute)

@@ -2,6 +2,7 @@
 
 #include "backends/onnx/cached_attention.h"
 #include "backends/onnx/linear_attention.h"
+#include "backends/onnx/sum_and_norm.h"
 #include "backends/onnx/translations.h"
 #include "passes/compact_ids.h"
 #include "passes/decompose_complex.h"
@@ -35,6 +36,7 @@ constexpr NamedPass kPasses[] = {
     {"use-group-query-attention",
      "attention over a cache as one op of ONNX Runtime's, {positions=2048,joins=1}; after normalise", nullptr,
      use_group_query_attention_with},
+    {"join-sums-and-norms", "RMS norms of sums as one op of ONNX Runtime's; after recognise", join_sums_and_norms},
     {"use-linear-attention", "scans over a state of keys and values as one op of ONNX Runtime's; after normalise",
      use_linear_attention},
 };
@@ -58,7 +60,10 @@ Pipeline onnx_pipeline(const LoweringOptions& options, std::optional<Pass> bind)
     if (options.uses_runtime_ops && options.pads_at_end)
       pipeline.add(
           use_group_query_attention({.longest_text = options.longest_text, .joins_weights = options.joins_weights}));
-    if (options.uses_runtime_ops) pipeline.add(use_linear_attention());
+    if (options.uses_runtime_ops) {
+      pipeline.add(use_linear_attention());
+      pipeline.add(join_sums_and_norms());
+    }
     pipeline.add(join_views());
     pipeline.add(eliminate_dead_code());
   }

@@ -126,7 +126,9 @@ class Simplifier {
       keys.push_back(found->first);
       return false;
     }
-    for (size_t i = 0; i < node.outputs.size(); ++i) replace(node.outputs[i], found->second[i]);
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i].is_valid()) replace(node.outputs[i], found->second[i]);
+    }
     return true;
   }
 

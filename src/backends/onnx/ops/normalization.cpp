@@ -51,6 +51,17 @@ void emit_rms_norm(const NodeTranslator& e, const Translation&) {
                  {e.tensor("input"), e.cast(weight, dtype)}, {{"axis", -dims}, {"epsilon", static_cast<float>(eps)}}));
 }
 
+// sum_and_norm(Tensor a, Tensor b, Tensor weight, float eps) -> (Tensor, Tensor)
+void emit_sum_and_norm(const NodeTranslator& e, const Translation&) {
+  Refs results = e.builder().node("com.microsoft.SkipSimplifiedLayerNormalization",
+                                  {e.tensor("a"), e.tensor("b"), e.tensor("weight")}, 4,
+                                  {{"epsilon", static_cast<float>(e.real("eps"))}});
+  // The second and third, mean and deviation, are for training; without a name they are not asked for.
+  Refs& outputs = e.builder().model().graphs[e.builder().current_graph()].nodes.back().outputs;
+  outputs[1] = outputs[2] = {};
+  e.yield({results[0], results[3]});
+}
+
 bool has_rms_norm(const LoweringOptions& options) { return options.opset >= kOpsetOfNorms || options.uses_runtime_ops; }
 
 /// A vector [channels] so that it broadcasts over [batch, channels, ...].
@@ -122,6 +133,7 @@ constexpr Translation kNormalization[] = {
     {"aten._native_batch_norm_legit_no_training.default", emit_batch_norm, {}, "BatchNormalization"},
     {"aten.instance_norm.default", emit_instance_norm},
     {"aten.rms_norm.default", emit_rms_norm, {}, "RMSNormalization", has_rms_norm},
+    {"onnx.sum_and_norm.default", emit_sum_and_norm},
 };
 
 }  // namespace
