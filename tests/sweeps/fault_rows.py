@@ -161,7 +161,7 @@ ROWS = [
     Row("onnx-softmax-axis", "gemma2", ONNX),
     Row("onnx-state-order", "llama", GENAI),
     Row("onnx-rotary-pairs", "llama", GENAI),
-    Row("onnx-comparison", "mistral", GENAI),
+    Row("onnx-comparison", "mistral", ONNX),
     Row("onnx-outputs-crossed", "qwen2", GENAI),
     Row("rotary-frequencies", "llama", GENAI),
     Row("positions-from-zero", "qwen2", GENAI),

@@ -97,9 +97,13 @@ Result<bool> turn_difference(Graphs& graphs) {
   });
 }
 
-/// Halves instead of pairs, or pairs instead of halves.
+/// Pairs instead of halves where an op turns them; else, where a graph does it in small ops, a half without its minus.
 Result<bool> turn_pairs(Graphs& graphs) {
   return at_first_node(graphs, [](onnx::Model&, onnx::Node& node) {
+    if (node.op == "Neg") {
+      node.op = "Identity";
+      return true;
+    }
     for (onnx::Attribute& attribute : node.attributes) {
       if (attribute.name != "interleaved" && attribute.name != "rotary_interleaved") continue;
       attribute.value = std::get<int64_t>(attribute.value) == 0 ? int64_t{1} : int64_t{0};
@@ -114,7 +118,7 @@ constexpr Fault kGraphFaults[] = {
     {.name = "onnx-weights-crossed", .what = "two weights of a graph are each other", .onnx = cross_initializers},
     {.name = "onnx-softmax-axis", .what = "softmax over queries instead of keys", .onnx = change_axis},
     {.name = "onnx-state-order", .what = "parts of a state are mistaken for each other", .onnx = turn_states},
-    {.name = "onnx-rotary-pairs", .what = "pairs are turned instead of halves", .onnx = turn_pairs},
+    {.name = "onnx-rotary-pairs", .what = "rotary embeddings turn the wrong elements", .onnx = turn_pairs},
     {.name = "onnx-comparison", .what = "less instead of less or equal", .onnx = compare_strictly},
     {.name = "onnx-difference", .what = "a difference is the other way round", .onnx = turn_difference},
 };
