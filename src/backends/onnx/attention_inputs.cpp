@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "passes/aten_schemas.h"
+#include "passes/structures/heads.h"
 
 namespace argosy::onnx {
 namespace {
@@ -68,11 +69,7 @@ bool AttentionInputFinder::take_slices(const AtenBuilder& f, AttentionInputs& in
     const argosy::Node* slice = f.made_by(part, "aten.slice.Tensor");
     if (slice == nullptr) return false;
     ValueId source = AtenBuilder::operand(*slice, 0);
-    const auto *dim = slice->arguments[1].get_if<int64_t>(), *start = slice->arguments[2].get_if<int64_t>(),
-               *step = slice->arguments[4].get_if<int64_t>();
-    int64_t from = start == nullptr ? 0 : *start;
-    bool fits = (!whole.is_valid() || source == whole) && f.rank(source) == 3 && dim != nullptr && *dim == 2 &&
-                (start != nullptr || slice->arguments[2].is<None>()) && from == next && step != nullptr && *step == 1;
+    bool fits = (!whole.is_valid() || source == whole) && f.rank(source) == 3 && starts_at(f, *slice, next);
     if (!fits) return false;
     whole = source;
     next += *f.size(part, 2).as_integer();

@@ -28,6 +28,14 @@ ValueId merge_heads(AtenBuilder& f, ValueId tensor) {
   return f.reshape(by_token, std::move(merged));
 }
 
+bool starts_at(const AtenBuilder& f, const Node& slice, int64_t start, int64_t every) {
+  auto last = static_cast<int64_t>(f.rank(slice.outputs[0])) - 1;
+  const auto *along = slice.arguments[1].get_if<int64_t>(), *from = slice.arguments[2].get_if<int64_t>(),
+             *step = slice.arguments[4].get_if<int64_t>();
+  bool starts_there = from != nullptr ? *from == start : start == 0 && slice.arguments[2].is<None>();
+  return along != nullptr && *along == last && starts_there && step != nullptr && *step == every;
+}
+
 ValueId split_heads(AtenBuilder& f, ValueId tensor, int64_t heads) {
   const Sizes shape = f.shape(tensor);
   SymExpr count = f.integer(heads);

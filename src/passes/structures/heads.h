@@ -14,6 +14,9 @@ ValueId before_repeat(const AtenBuilder& f, ValueId tensor);
 /// [batch, heads, tokens, width] as [batch, tokens, heads * width]. No node is added if that is where it came from.
 ValueId merge_heads(AtenBuilder& f, ValueId tensor);
 
+/// Whether a slice takes every so many elements of the last dim, from `start` on. Where it ends follows from its size.
+bool starts_at(const AtenBuilder& f, const Node& slice, int64_t start, int64_t every = 1);
+
 /// The reverse of merge_heads.
 ValueId split_heads(AtenBuilder& f, ValueId tensor, int64_t heads);
 

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "passes/structures/heads.h"
+
 namespace argosy {
 namespace {
 
@@ -86,12 +88,9 @@ std::optional<PositionFactors> read_position_factors(const AtenBuilder& f, Value
     if (node != nullptr) {
       if (f.dtype(AtenBuilder::operand(*node, 0)) != DType::kF32) return std::nullopt;
     } else if ((node = f.made_by(at, "aten.slice.Tensor")) != nullptr) {
-      const auto *dim = node->arguments[1].get_if<int64_t>(), *start = node->arguments[2].get_if<int64_t>(),
-                 *step = node->arguments[4].get_if<int64_t>();
-      bool is_first = dim != nullptr && *dim == last(f, at) && step != nullptr &&
-                      (node->arguments[2].is<None>() || (start != nullptr && *start == 0));
-      if (part != 0 || !is_first || (*step != 1 && *step != 2)) return std::nullopt;
-      part = *step;
+      if (part != 0) return std::nullopt;
+      part = starts_at(f, *node, 0, 1) ? 1 : 2;
+      if (!starts_at(f, *node, 0, part)) return std::nullopt;
     } else if ((node = f.made_by(at, "aten.mul.Scalar")) != nullptr) {
       const auto* number = node->arguments[1].get_if<double>();
       if (number == nullptr || has_function) return std::nullopt;
@@ -123,7 +122,8 @@ std::optional<PositionFactors> read_position_factors(const AtenBuilder& f, Value
     } else if ((node = f.made_by(at, "aten.unsqueeze.default")) != nullptr ||
                (node = f.made_by(at, "aten.squeeze.dims")) != nullptr) {
       // A dim for heads, before the last two.
-      if (f.size(AtenBuilder::operand(*node, 0), -1) != f.size(at, -1) ||
+      if (f.rank(AtenBuilder::operand(*node, 0)) < 2 || f.rank(at) < 2 ||
+          f.size(AtenBuilder::operand(*node, 0), -1) != f.size(at, -1) ||
           f.size(AtenBuilder::operand(*node, 0), -2) != f.size(at, -2))
         return std::nullopt;
     } else if ((node = f.made_by(at, "aten.permute.default")) != nullptr) {

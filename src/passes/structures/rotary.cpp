@@ -34,16 +34,7 @@ bool decompose_rotary(AtenBuilder& f) {
   return f.replace(merge_heads(f, turned));
 }
 
-/// Whether a slice takes elements of the last dim, from `start` on. Where it ends follows from its size.
-bool starts_at(const AtenBuilder& f, const Node& slice, int64_t start, int64_t every = 1) {
-  auto last = static_cast<int64_t>(f.rank(slice.outputs[0])) - 1;
-  const auto *along = slice.arguments[1].get_if<int64_t>(), *from = slice.arguments[2].get_if<int64_t>(),
-             *step = slice.arguments[4].get_if<int64_t>();
-  bool starts_there = from != nullptr ? *from == start : start == 0 && slice.arguments[2].is<None>();
-  return along != nullptr && *along == last && starts_there && step != nullptr && *step == every;
-}
-
-/// The same, and it takes half of them.
+/// Whether a slice takes half of the elements of the last dim, from `start` on.
 bool is_half(const AtenBuilder& f, const Node& slice, int64_t start, int64_t every) {
   std::optional<int64_t> width = f.size(AtenBuilder::operand(slice, 0), -1).as_integer();
   return starts_at(f, slice, start, every) && width && *width % 2 == 0 &&
