@@ -90,6 +90,16 @@ def test_a_scan_over_keys_and_values_is_one_op(tmp_path: Path) -> None:
     assert (ops["LinearAttention"], ops["Scan"], ops["GroupQueryAttention"]) == (1, 0, 1)
 
 
+def test_a_state_space_is_one_op(tmp_path: Path) -> None:
+    """Its state is the other way round, and there is no attention beside it."""
+    sizes = {"num_heads": 4, "head_dim": 32, "state_size": 16, "n_groups": 2, "max_position_embeddings": None}
+    save_model("mamba2", tmp_path / "model", sizes)
+    said = argosy("export", "onnx", "--model", tmp_path / "model", "--for", "genai", tmp_path / "bundle")
+    assert "runs of greedy tokens in the engine" in said, said
+    ops = ops_of(tmp_path / "bundle/model.onnx")
+    assert (ops["LinearAttention"], ops["Scan"]) == (2, 0)
+
+
 def test_ops_of_onnx_alone_if_asked_for(tmp_path: Path) -> None:
     save_model("llama", tmp_path / "model", {})
     capture = ("--model", tmp_path / "model", "--check", "off")

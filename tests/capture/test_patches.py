@@ -25,6 +25,7 @@ NEEDED_BY = {
     "_new_recurrent_state": "mamba2",
     "_forget_state": None,
     "_delta_rule_by_token": None,
+    "_state_space_by_token": None,
     "_rwkv_by_token": "rwkv",
     "_rwkv_own_states": "rwkv",
     "_rwkv_weights_as_saved": None,
@@ -42,6 +43,7 @@ NEEDED_BY = {
 #: patches that no single capture shows the need of
 BECAUSE = {
     "_delta_rule_by_token": "without it a model takes minutes: test_the_delta_rule_is_unrolled traces the function alone",
+    "_state_space_by_token": "without it graphs are right and slow: test_a_state_space_is_computed_token_by_token",
     "_forget_state": "undoes what _remember_state notes, for models that are called without a cache afterwards",
     "_rwkv_weights_as_saved": "weights of twins are divided already: test_recurrent.test_weights_of_rwkv_are_those_saved",
     "_rwkv_rescaled_outputs": "the same",
@@ -102,6 +104,33 @@ def test_the_delta_rule_is_unrolled():
     with patching.apply_patches("capture"):
         assert nodes() < 40
     assert without > 100, "transformers no longer unrolls it"
+
+
+def test_a_state_space_is_computed_token_by_token():
+    """The same numbers, and one token costs one: transformers fills texts up to whole chunks."""
+    import transformers.models.mamba2.modeling_mamba2 as modeling
+
+    class Space(torch.nn.Module):
+        def forward(self, x, dt, b, c, state):
+            rest = {"D": torch.tensor([0.5, 2.0]), "dt_bias": torch.tensor([0.1, 0.2]), "initial_states": state}
+            rest |= {"dt_softplus": True, "dt_limit": (0.2, 0.9), "return_final_states": True}
+            return modeling.mamba2_chunk_scan(x, dt, -torch.tensor([0.3, 1.5]), b, c, chunk_size=64, **rest)
+
+    def inputs(tokens: int) -> tuple:
+        torch.manual_seed(0)
+        shapes = [(2, tokens, 2, 4), (2, tokens, 2), (2, tokens, 1, 8), (2, tokens, 1, 8), (2, 2, 4, 8)]
+        return tuple(torch.randn(shape) for shape in shapes)
+
+    def largest() -> int:
+        graph = torch.export.export(Space(), inputs(1), strict=False).graph
+        values = [node.meta.get("val") for node in graph.nodes]
+        return max(each.numel() for each in values if isinstance(each, torch.Tensor))
+
+    expected, without = Space()(*inputs(70)), largest()
+    with patching.apply_patches("capture"):
+        torch.testing.assert_close(Space()(*inputs(70)), expected)
+        assert largest() <= 2 * 2 * 4 * 8
+    assert without >= 64 * 2 * 2 * 8, "transformers no longer computes whole chunks for one token"
 
 
 def test_everything_is_restored():

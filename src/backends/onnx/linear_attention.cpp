@@ -1,5 +1,6 @@
 #include "backends/onnx/linear_attention.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -11,7 +12,8 @@
 
 // A step of such a scan, for one head with a state S [keys, values]:
 //   S = decay * S + key (x) written,  output = query^T S
-// where `written` is the value, or with the delta rule beta * (value - (decay * S)^T key).
+// where `written` is the value, or with the delta rule beta * (value - (decay * S)^T key). Models may keep S
+// transposed, as [values, keys], and write products with it as sums or as matmul.
 
 namespace argosy::onnx {
 namespace {
@@ -26,17 +28,19 @@ constexpr std::string_view kLinearAttention =
 /// What the inputs of a step are: values of the scan's own graph; `beta` is invalid without the delta rule.
 struct Step {
   ValueId state, query, key, value, decay, beta;
+  bool is_transposed;  // the state is [batch, heads, values, keys]
 };
 
-/// Reads the graph of a step.
+/// Reads the graph of a step, for states of one of the two orders.
 class StepReader {
  public:
-  explicit StepReader(const AtenBuilder& f) : f_(f) {}
+  StepReader(const AtenBuilder& f, bool is_transposed)
+      : f_(f), is_transposed_(is_transposed), keys_(is_transposed ? 3 : 2), values_(is_transposed ? 2 : 3) {}
 
   /// What the new state and the output are computed from; nullopt: in another way.
   std::optional<Step> read(ValueId new_state, ValueId output) const {
     if (f_.rank(new_state) != 4) return std::nullopt;
-    Step step;
+    Step step{.is_transposed = is_transposed_};
     const argosy::Node* sum = f_.made_by(new_state, "aten.add.Tensor");
     if (sum == nullptr) return std::nullopt;
     for (size_t i : {size_t{0}, size_t{1}}) {
@@ -50,7 +54,7 @@ class StepReader {
   }
 
  private:
-  bool is_input(ValueId value) const { return !f_.graph()[value].producer.is_valid(); }
+  bool is_input(ValueId value) const { return value.is_valid() && !f_.graph()[value].producer.is_valid(); }
 
   /// The tensor that got a new dim; invalid: none did.
   ValueId spread(ValueId tensor, size_t dim) const {
@@ -59,13 +63,15 @@ class StepReader {
     return at != nullptr && wrap_dim(*at, f_.rank(tensor)) == dim ? AtenBuilder::operand(*node, 0) : ValueId();
   }
 
-  /// decay * S. The decay is [batch, heads, 1 or keys].
+  /// decay * S. The decay is [batch, heads, 1 or keys], or of all tokens [heads, 1, 1].
   bool read_decayed(ValueId tensor, Step& step) const {
     const argosy::Node* product = f_.made_by(tensor, "aten.mul.Tensor");
     if (product == nullptr) return false;
     for (size_t i : {size_t{0}, size_t{1}}) {
-      ValueId state = AtenBuilder::operand(*product, i), decay = spread(AtenBuilder::operand(*product, 1 - i), 3);
-      if (!is_input(state) || f_.rank(state) != 4 || !decay.is_valid() || !is_input(decay)) continue;
+      ValueId state = AtenBuilder::operand(*product, i), factor = AtenBuilder::operand(*product, 1 - i);
+      if (!is_input(state) || f_.rank(state) != 4) continue;
+      ValueId decay = is_input(factor) && f_.rank(factor) == 3 ? factor : spread(factor, 3);
+      if (!is_input(decay)) continue;
       step.state = state;
       step.decay = decay;
       return true;
@@ -75,17 +81,32 @@ class StepReader {
 
   /// S^T x, summed over keys: what x is; invalid: something else is computed.
   ValueId read_with(ValueId tensor, ValueId state) const {
+    if (f_.rank(tensor) != 3) return {};
+    ValueId x = read_sum(tensor, state);
+    if (!x.is_valid()) x = read_matmul(tensor, state);
+    return is_input(x) ? x : ValueId();
+  }
+
+  ValueId read_sum(ValueId tensor, ValueId state) const {
     const argosy::Node* sum = f_.made_by(tensor, "aten.sum.dim_IntList");
     const argosy::Node* product = f_.made_by(sum, 0, "aten.mul.Tensor");
-    if (product == nullptr || f_.rank(tensor) != 3) return {};
+    if (product == nullptr) return {};
     std::optional<std::vector<int64_t>> dims = numbers(sum->arguments[1]);
-    if (!dims || dims->size() != 1 || wrap_dim((*dims)[0], 4) != 2) return {};
+    if (!dims || dims->size() != 1 || wrap_dim((*dims)[0], 4) != keys_) return {};
     for (size_t i : {size_t{0}, size_t{1}}) {
-      if (AtenBuilder::operand(*product, i) != state) continue;
-      ValueId x = spread(AtenBuilder::operand(*product, 1 - i), 3);
-      return x.is_valid() && is_input(x) ? x : ValueId();
+      if (AtenBuilder::operand(*product, i) == state) return spread(AtenBuilder::operand(*product, 1 - i), values_);
     }
     return {};
+  }
+
+  /// The same as a product of matrices: x is a column after the state, or a row before it.
+  ValueId read_matmul(ValueId tensor, ValueId state) const {
+    const argosy::Node* squeeze = f_.made_by(tensor, "aten.squeeze.dims");
+    const argosy::Node* product = f_.made_by(squeeze, 0, "aten.matmul.default");
+    if (product == nullptr || AtenBuilder::operand(*product, is_transposed_ ? 0 : 1) != state) return {};
+    std::optional<std::vector<int64_t>> dims = numbers(squeeze->arguments[1]);
+    if (!dims || dims->size() != 1 || wrap_dim((*dims)[0], 4) != keys_) return {};
+    return spread(AtenBuilder::operand(*product, is_transposed_ ? 1 : 0), keys_);
   }
 
   /// key (x) written.
@@ -93,9 +114,9 @@ class StepReader {
     const argosy::Node* product = f_.made_by(tensor, "aten.mul.Tensor");
     if (product == nullptr) return false;
     for (size_t i : {size_t{0}, size_t{1}}) {
-      ValueId key = spread(AtenBuilder::operand(*product, i), 3),
-              written = spread(AtenBuilder::operand(*product, 1 - i), 2);
-      if (!key.is_valid() || !is_input(key) || !written.is_valid()) continue;
+      ValueId key = spread(AtenBuilder::operand(*product, i), values_),
+              written = spread(AtenBuilder::operand(*product, 1 - i), keys_);
+      if (!is_input(key) || !written.is_valid()) continue;
       step.key = key;
       if (!is_input(written)) return read_delta(written, decayed, step);
       step.value = written;
@@ -120,6 +141,8 @@ class StepReader {
   }
 
   const AtenBuilder& f_;
+  bool is_transposed_;
+  size_t keys_, values_;  // dims of the state
 };
 
 /// [tokens, batch, heads, …] as [batch, tokens, the rest in one].
@@ -142,43 +165,52 @@ class Scan {
                            value = given(step.value), decay = given(step.decay);
     std::optional<ValueId> beta = step.beta.is_valid() ? given(step.beta) : std::nullopt;
     if (!state || !query || !key || !value || !decay || (step.beta.is_valid() && !beta)) return false;
+    const size_t keys_dim = step.is_transposed ? 3 : 2;
     std::optional<int64_t> heads = f_.size(*state, 1).as_integer();
-    if (!heads) return false;
-    const Sizes keys = {f_.size(*key, 0), f_.size(*state, 0), f_.size(*state, 1), f_.size(*state, 2)};
+    if (!heads || f_.rank(*key) != 4) return false;
+    const Sizes keys = {f_.size(*key, 0), f_.size(*state, 0), f_.size(*state, 1), f_.size(*state, keys_dim)};
     Sizes values = keys, one = keys;
-    values[3] = f_.size(*state, 3);
+    values[3] = f_.size(*state, 5 - keys_dim);
     one[3] = f_.one();
-    const Sizes each = {keys[0], keys[1], keys[2]};
-    bool fits = f_.shape(*query) == keys && f_.shape(*key) == keys && f_.shape(*value) == values &&
-                (f_.shape(*decay) == keys || f_.shape(*decay) == one) && (!beta || f_.shape(*beta) == each);
+    const Sizes each = {keys[0], keys[1], keys[2]}, of_all_tokens = {keys[2], f_.one(), f_.one()};
+    // Of a transposed state, a decay for each number of the last dim but one would be one for each value.
+    const bool decays_fit = f_.shape(*decay) == one || f_.shape(*decay) == of_all_tokens ||
+                            (!step.is_transposed && f_.shape(*decay) == keys);
+    bool fits = decays_fit && f_.shape(*query) == keys && f_.shape(*key) == keys && f_.shape(*value) == values &&
+                (!beta || f_.shape(*beta) == each);
     for (ValueId tensor : {*state, *query, *key, *value, *decay, beta.value_or(*state)})
       fits = fits && f_.dtype(tensor) == DType::kF32;
     if (!fits) return false;
-    ValueId packed_value = packed(f_, *value);
     // A decay of 0, whose logarithm is infinite, is 0 again in the op.
-    ValueId log_decay = f_.log(packed(f_, *decay));
+    ValueId log_decay = f_.log(*decay);
+    if (f_.rank(log_decay) == 3) log_decay = f_.expand(f_.reshape(log_decay, {keys[2], f_.one()}), one, {*key});
+    log_decay = packed(f_, log_decay);
+    ValueId by_keys = step.is_transposed ? f_.transpose(*state, 2, 3) : *state;
+    ValueId packed_query = packed(f_, *query), packed_key = packed(f_, *key), packed_value = packed(f_, *value);
     std::vector<ValueId> results = f_.nodes(kLinearAttention,
-                                            {{"query", packed(f_, *query)},
-                                             {"key", packed(f_, *key)},
+                                            {{"query", packed_query},
+                                             {"key", packed_key},
                                              {"value", packed_value},
-                                             {"state", *state},
+                                             {"state", by_keys},
                                              {"decay", log_decay},
                                              {"beta", beta ? Argument(packed(f_, *beta)) : Argument()},
                                              {"heads", *heads}},
-                                            {f_.type(packed_value), f_.type(*state)});
+                                            {f_.type(packed_value), f_.type(by_keys)});
+    ValueId last = step.is_transposed ? f_.transpose(results[1], 2, 3) : results[1];
     ValueId by_batch = f_.reshape(results[0], {values[1], values[0], values[2], values[3]});
-    return f_.replace({results[1], f_.permute(by_batch, {1, 0, 2, 3})});
+    return f_.replace({last, f_.permute(by_batch, {1, 0, 2, 3})});
   }
 
  private:
-  /// What the scan passes as an input of a step: a state, or a sequence of them for all tokens.
+  /// What the scan passes as an input of a step: a state, a sequence of it for all tokens, or the same for each.
   std::optional<ValueId> given(ValueId input) const {
-    const ValueList &init = f_.tensors("init"), &sequences = f_.tensors("xs");
     std::span<const ValueId> inputs = body_.inputs();
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i] != input) continue;
-      if (i < init.size()) return init[i];
-      if (i < init.size() + sequences.size()) return sequences[i - init.size()];
+    size_t at = static_cast<size_t>(std::ranges::find(inputs, input) - inputs.begin());
+    for (std::string_view passed : {"init", "xs", "additional"}) {
+      const auto* tensors = f_.argument(passed).get_if<ValueList>();
+      if (tensors == nullptr) return std::nullopt;
+      if (at < tensors->size()) return (*tensors)[at];
+      at -= tensors->size();
     }
     return std::nullopt;
   }
@@ -201,8 +233,11 @@ Result<bool> recognise_scan(RuleContext& context, const RewriteRule& rule) {
     AtenBuilder reader(inside);
     const auto *state = body.outputs()[0].get_if<ValueId>(), *output = body.outputs()[1].get_if<ValueId>();
     if (state == nullptr || output == nullptr) return false;
-    std::optional<Step> step = StepReader(reader).read(*state, *output);
-    return step && Scan(f, body).replace(*step);
+    for (bool is_transposed : {false, true}) {
+      std::optional<Step> step = StepReader(reader, is_transposed).read(*state, *output);
+      if (step) return Scan(f, body).replace(*step);
+    }
+    return false;
   });
 }
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 
 from ...patching import register_patch
 from .recurrent import scan
@@ -61,6 +62,58 @@ def _delta_step(state, query, key, value, decay, beta):
     remembered = (state * key.unsqueeze(-1)).sum(dim=-2)
     state = state + key.unsqueeze(-1) * ((value - remembered) * beta.unsqueeze(-1)).unsqueeze(-2)
     return state, (state * query.unsqueeze(-1)).sum(dim=-2)
+
+
+# ---- state spaces with heads: mamba2, bamba, falcon_h1, granitemoehybrid, nemotron_h, zamba2 -------------------------
+
+
+@register_patch(
+    "capture",
+    "*.modeling_*.mamba2_chunk_scan",
+    reason="any number of tokens is filled up to whole chunks, so that one token costs as much as 256 of them",
+)
+def _state_space_by_token(original: Callable) -> Callable:
+    def mamba2_chunk_scan(
+        hidden_states: torch.Tensor,
+        dt: torch.Tensor,
+        A: torch.Tensor,
+        B: torch.Tensor,
+        C: torch.Tensor,
+        chunk_size: int,
+        D: torch.Tensor | None = None,
+        dt_bias: torch.Tensor | None = None,
+        initial_states: torch.Tensor | None = None,
+        dt_softplus: bool = False,
+        dt_limit: tuple[float, float] = (0.0, float("inf")),
+        return_final_states: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """``hidden_states`` are [batch, tokens, heads, width], ``dt`` [batch, tokens, heads], ``B`` and ``C`` [batch,
+        tokens, groups, state]."""
+        heads = hidden_states.shape[2]
+        if dt_bias is not None:
+            dt = dt + dt_bias.to(dt.dtype)
+        if dt_softplus:
+            dt = F.softplus(dt)
+        dt = torch.clamp(dt, min=dt_limit[0], max=dt_limit[1]).float()
+        hidden_states = hidden_states.float()
+        key, query = (each.float().repeat_interleave(heads // each.shape[2], dim=2) for each in (B, C))
+        value, decay = hidden_states * dt.unsqueeze(-1), torch.exp(A.float() * dt).unsqueeze(-1)
+        if initial_states is None:
+            initial_states = value.new_zeros(value.shape[0], heads, value.shape[-1], key.shape[-1])
+        tokens = tuple(each.movedim(1, 0) for each in (query, key, value, decay))
+        (last,), outputs = scan(_state_space_step, (initial_states.float(),), tokens)
+        output = outputs.movedim(0, 1)
+        if D is not None:
+            output = output + D.unsqueeze(-1) * hidden_states
+        return (output, last) if return_final_states else output
+
+    return mamba2_chunk_scan
+
+
+def _state_space_step(state, query, key, value, decay):
+    state = state * decay.unsqueeze(-1) + value.unsqueeze(-1) * key.unsqueeze(-2)
+    return state, torch.matmul(state, query.unsqueeze(-1)).squeeze(-1)
 
 
 # ---- RWKV-4 ----------------------------------------------------------------------------------------------------------
