@@ -100,6 +100,18 @@ def test_a_state_space_is_one_op(tmp_path: Path) -> None:
     assert (ops["LinearAttention"], ops["Scan"]) == (2, 0)
 
 
+def test_sinks_and_halves_are_part_of_attention(tmp_path: Path) -> None:
+    """GPT-OSS writes out its attention, with one more score for each head, and turns heads by halves."""
+    sizes = {"sliding_window": 8, "num_local_experts": 4, "num_experts_per_tok": 2}
+    save_model("gpt_oss", tmp_path / "model", sizes)
+    said = argosy("export", "onnx", "--model", tmp_path / "model", "--for", "genai", tmp_path / "bundle")
+    assert "runs of greedy tokens in the engine" in said, said
+    nodes = onnx.load(tmp_path / "bundle/model.onnx", load_external_data=False).graph.node
+    attention = [node for node in nodes if node.op_type == "GroupQueryAttention"]
+    assert [node.input[-1].rpartition(".")[2] for node in attention] == ["sinks", "sinks"]
+    assert all({"do_rotary"} <= {each.name for each in node.attribute} for node in attention)
+
+
 def test_ops_of_onnx_alone_if_asked_for(tmp_path: Path) -> None:
     save_model("llama", tmp_path / "model", {})
     capture = ("--model", tmp_path / "model", "--check", "off")

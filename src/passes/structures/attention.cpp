@@ -140,14 +140,55 @@ ValueId before_softcap(const AtenBuilder& f, ValueId scores, double& softcap) {
   return AtenBuilder::operand(*quotient, 0);
 }
 
-/// softmax(softcap(query @ key^T * scale) + mask) @ value, of four dims.
+/// Weights of all keys, before that of one more score was cut off; the weights themselves if none was.
+ValueId before_cut(const AtenBuilder& f, ValueId weights) {
+  const Node* cut = f.made_by(weights, "aten.slice.Tensor");
+  if (cut == nullptr || !starts_at(f, *cut, 0)) return weights;
+  ValueId all = AtenBuilder::operand(*cut, 0);
+  return f.symbols().add(f.size(weights, -1), f.one()) == f.size(all, -1) ? all : weights;
+}
+
+/// Scores before the largest of each row was taken off, which no softmax minds.
+ValueId before_largest(const AtenBuilder& f, ValueId scores) {
+  const Node* difference = f.made_by(scores, "aten.sub.Tensor");
+  if (difference == nullptr) return scores;
+  ValueId whole = AtenBuilder::operand(*difference, 0), largest = AtenBuilder::operand(*difference, 1);
+  const auto* alpha = difference->arguments[2].get_if<int64_t>();
+  const Node* node = f.made_by(largest, "aten.max.dim");
+  if (node == nullptr) node = f.made_by(largest, "aten.amax.default");
+  bool fits = node != nullptr && alpha != nullptr && *alpha == 1 && AtenBuilder::operand(*node, 0) == whole &&
+              node->outputs[0] == largest && f.rank(largest) == f.rank(whole) && f.size(largest, -1).as_integer() == 1;
+  return fits ? whole : scores;
+}
+
+/// Scores before one of each head was joined, which `sinks` [heads] then has; the scores themselves if none was.
+ValueId before_sinks(const AtenBuilder& f, ValueId scores, ValueId& sinks) {
+  ValueId all = before_largest(f, scores);
+  const Node* joined = f.made_by(all, "aten.cat.default");
+  if (joined == nullptr) return scores;
+  const auto* parts = joined->arguments[0].get_if<ValueList>();
+  const auto* dim = joined->arguments[1].get_if<int64_t>();
+  if (parts == nullptr || parts->size() != 2 || dim == nullptr || *dim != 3 || f.rank(all) != 4) return scores;
+  const Node* column = f.made_by(f.made_by((*parts)[1], "aten.expand.default"), 0, "aten.reshape.default");
+  if (column == nullptr || f.size((*parts)[1], 3).as_integer() != 1) return scores;
+  ValueId source = AtenBuilder::operand(*column, 0);
+  const Sizes one_a_head = {f.one(), f.size(all, 1), f.one(), f.one()};
+  if (f.rank(source) != 1 || f.shape(column->outputs[0]) != one_a_head || f.dtype(source) != f.dtype(all))
+    return scores;
+  sinks = source;
+  return (*parts)[0];
+}
+
+/// softmax(softcap(query @ key^T * scale) + mask) @ value, of four dims; the softmax may have one more score a head.
 bool recognise_attention(AtenBuilder& f) {
-  ValueId value = f["other"];
-  const Node* softmax = f.made_by(f["self"], "aten.softmax.int");
-  if (softmax == nullptr || f.rank(value) != 4 || f.rank(f["self"]) != 4) return false;
+  ValueId value = f["other"], weights = before_cut(f, f["self"]);
+  const Node* softmax = f.made_by(weights, "aten.softmax.int");
+  if (softmax == nullptr || f.rank(value) != 4 || f.rank(weights) != 4) return false;
   const auto* dim = softmax->arguments[1].get_if<int64_t>();
-  if (dim == nullptr || (*dim != -1 && *dim != 3) || f.dtype(f["self"]) != f.dtype(value)) return false;
-  ValueId scores = AtenBuilder::operand(*softmax, 0);
+  if (dim == nullptr || (*dim != -1 && *dim != 3) || f.dtype(weights) != f.dtype(value)) return false;
+  ValueId sinks, scores = before_sinks(f, AtenBuilder::operand(*softmax, 0), sinks);
+  if (sinks.is_valid() != (weights != f["self"]))
+    return false;  // a score that is joined and not cut off, or the reverse
   Argument mask;
   if (const Node* sum = f.made_by(scores, "aten.add.Tensor")) {
     const auto* alpha = sum->arguments[2].get_if<int64_t>();
@@ -171,7 +212,7 @@ bool recognise_attention(AtenBuilder& f) {
                            {"key", before_repeat(f, key)},
                            {"value", before_repeat(f, value)},
                            {"mask", std::move(mask)},
-                           {"sinks", None{}},
+                           {"sinks", sinks.is_valid() ? Argument(sinks) : Argument()},
                            {"scale", scale},
                            {"softcap", softcap},
                            {"window", int64_t{0}}},

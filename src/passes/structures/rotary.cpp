@@ -113,11 +113,16 @@ bool repeats_angles(const AtenBuilder& f, ValueId tensor, bool pairs) {
   return false;
 }
 
-/// Each angle's factor once, as [batch or 1, tokens, width / 2], of factors [batch or 1, 1, tokens, width].
-ValueId factors_once(AtenBuilder& f, ValueId factors, bool pairs) {
+/// Factors [batch or 1, 1, tokens, width] without the dim of heads.
+ValueId without_heads(AtenBuilder& f, ValueId factors) {
   const Node* inserted = f.made_by(factors, "aten.unsqueeze.default");
   const auto* dim = inserted == nullptr ? nullptr : inserted->arguments[1].get_if<int64_t>();
-  ValueId source = dim != nullptr && *dim == 1 ? AtenBuilder::operand(*inserted, 0) : f.squeeze(factors, 1);
+  return dim != nullptr && *dim == 1 ? AtenBuilder::operand(*inserted, 0) : f.squeeze(factors, 1);
+}
+
+/// Each angle's factor once, as [batch or 1, tokens, width / 2], of factors [batch or 1, 1, tokens, width].
+ValueId factors_once(AtenBuilder& f, ValueId factors, bool pairs) {
+  ValueId source = without_heads(f, factors);
   return f.slice(source, -1, 0, f.integer(*f.size(source, -1).as_integer() / 2), pairs ? 2 : 1);
 }
 
@@ -151,6 +156,72 @@ bool recognise_rotary(AtenBuilder& f) {
   return false;
 }
 
+/// The tensor whose first half is `a` and whose second one is `b`; invalid: they are something else.
+ValueId find_halved(const AtenBuilder& f, ValueId a, ValueId b) {
+  if (const Node* split = f.made_by(a, "aten.split_with_sizes.default")) {
+    ValueId x = AtenBuilder::operand(*split, 0);
+    const auto* dim = split->arguments[2].get_if<int64_t>();
+    bool fits = split->outputs.size() == 2 && split->outputs[0] == a && split->outputs[1] == b && dim != nullptr &&
+                wrap_dim(*dim, f.rank(x)) == f.rank(x) - 1 && f.size(a, -1) == f.size(b, -1);
+    return fits ? x : ValueId();
+  }
+  const Node *lower = f.made_by(a, "aten.slice.Tensor"), *upper = f.made_by(b, "aten.slice.Tensor");
+  if (lower == nullptr || upper == nullptr || AtenBuilder::operand(*lower, 0) != AtenBuilder::operand(*upper, 0))
+    return {};
+  ValueId x = AtenBuilder::operand(*lower, 0);
+  std::optional<int64_t> width = f.size(x, -1).as_integer();
+  return width && is_half(f, *lower, 0, 1) && is_half(f, *upper, *width / 2, 1) ? x : ValueId();
+}
+
+bool is_product_of(const AtenBuilder& f, ValueId tensor, ValueId a, ValueId b) {
+  const Node* product = f.made_by(tensor, "aten.mul.Tensor");
+  if (product == nullptr) return false;
+  ValueId first = AtenBuilder::operand(*product, 0), second = AtenBuilder::operand(*product, 1);
+  return (first == a && second == b) || (first == b && second == a);
+}
+
+bool is_plain_sum(const Node* sum) {
+  if (sum == nullptr) return false;
+  const auto* alpha = sum->arguments[2].get_if<int64_t>();
+  return alpha != nullptr && *alpha == 1;
+}
+
+/// cat(a * cos - b * sin, b * cos + a * sin) of the halves a and b, with each factor once.
+bool recognise_halves(AtenBuilder& f) {
+  const ValueList& parts = f.tensors("tensors");
+  if (parts.size() != 2 || f.integer("dim") != 3 || f.rank(parts[0]) != 4) return false;
+  const Node *difference = f.made_by(parts[0], "aten.sub.Tensor"), *sum = f.made_by(parts[1], "aten.add.Tensor");
+  if (!is_plain_sum(difference) || !is_plain_sum(sum)) return false;
+  const Node *by_cos = f.made_by(difference, 0, "aten.mul.Tensor"),
+             *by_sin = f.made_by(difference, 1, "aten.mul.Tensor");
+  if (by_cos == nullptr || by_sin == nullptr) return false;
+  ValueId x, a, b, cos, sin;
+  for (size_t i : {size_t{0}, size_t{1}, size_t{2}, size_t{3}}) {
+    if (x.is_valid()) break;
+    a = AtenBuilder::operand(*by_cos, i % 2);
+    cos = AtenBuilder::operand(*by_cos, 1 - i % 2);
+    b = AtenBuilder::operand(*by_sin, i / 2);
+    sin = AtenBuilder::operand(*by_sin, 1 - i / 2);
+    x = find_halved(f, a, b);
+  }
+  if (!x.is_valid()) return false;
+  ValueId first = AtenBuilder::operand(*sum, 0), second = AtenBuilder::operand(*sum, 1);
+  bool is_turned = (is_product_of(f, first, b, cos) && is_product_of(f, second, a, sin)) ||
+                   (is_product_of(f, first, a, sin) && is_product_of(f, second, b, cos));
+  std::optional<int64_t> heads = f.size(x, 1).as_integer();
+  bool fits = is_turned && heads && f.shape(x) == f.result().shape && f.dtype(x) == f.result().dtype &&
+              f.rank(cos) == 4 && f.shape(cos) == f.shape(sin) && f.size(cos, 1).as_integer() == 1 &&
+              f.size(cos, 2) == f.size(x, 2) && f.size(cos, 3) == f.size(a, 3);
+  if (!fits) return false;
+  ValueId merged = merge_heads(f, x);
+  cos = without_heads(f, cos);
+  sin = without_heads(f, sin);
+  ValueId result =
+      f.node(kRotarySchema, {{"x", merged}, {"cos", cos}, {"sin", sin}, {"heads", *heads}, {"pairs", false}},
+             f.dtype(merged), f.shape(merged));
+  return f.replace(split_heads(f, result, *heads));
+}
+
 /// Heads of which only the first elements were turned: cat(turned, rest).
 bool recognise_partial(AtenBuilder& f) {
   const ValueList& parts = f.tensors("tensors");
@@ -182,6 +253,7 @@ constexpr RewriteRule kRotaryRules[] = {
     {.op = "argosy.rotary.default", .name = "decompose-rotary", .apply = write<decompose_rotary>}};
 constexpr RewriteRule kRotaryRecogniser[] = {
     {.op = "aten.add.Tensor", .name = "recognise-rotary", .apply = write<recognise_rotary>},
+    {.op = "aten.cat.default", .name = "recognise-rotary-of-halves", .apply = write<recognise_halves>},
     {.op = "aten.cat.default", .name = "recognise-partial-rotary", .apply = write<recognise_partial>},
 };
 

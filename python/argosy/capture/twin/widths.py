@@ -162,13 +162,10 @@ def _shrink_overrides(config: dict[str, Any], old: dict[str, Any]) -> None:
 
 
 def _head_counts(heads: int, shared: int) -> tuple[int, int]:
+    """Four heads of a model of 64 are 16 wide: engines' own attention takes no less, and a twin must have what ships."""
     if heads <= 2:
         return heads, shared
-    if shared == heads:
-        return 4, 4
-    if shared == 1:
-        return 4, 1
-    return (8, 2) if heads // shared >= 4 else (4, 2)
+    return 4, 4 if shared == heads else 1 if shared == 1 else 2
 
 
 def _head_dim(name: str, config: dict[str, Any], old: dict[str, Any], model: int | None) -> int:
