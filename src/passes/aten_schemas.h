@@ -141,6 +141,9 @@ inline constexpr std::string_view kInternalGroupedMm =
     "Tensor";
 inline constexpr std::string_view kIsnan = "aten::isnan(Tensor self) -> Tensor";
 inline constexpr std::string_view kItem = "aten::item(Tensor self) -> Scalar";
+inline constexpr std::string_view kLayerNorm =
+    "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
+    "eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor";
 inline constexpr std::string_view kLeScalar = "aten::le.Scalar(Tensor self, Scalar other) -> Tensor";
 inline constexpr std::string_view kLeTensor = "aten::le.Tensor(Tensor self, Tensor other) -> Tensor";
 inline constexpr std::string_view kLinear = "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor";

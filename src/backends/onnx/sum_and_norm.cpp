@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "passes/aten_builder.h"
+#include "passes/aten_schemas.h"
 #include "passes/rewrite_rules.h"
 
 namespace argosy::onnx {
@@ -28,15 +29,22 @@ Result<bool> join_sum_and_norm(RuleContext& context, const RewriteRule& rule) {
     bool is_plain = (whole != nullptr && *whole == 1) || (real != nullptr && *real == 1);
     if (a == nullptr || b == nullptr || !is_plain) return false;
     if (type.dtype != DType::kF32 && type.dtype != DType::kF16) return false;
-    // Made where the sum is, the op is there for all who read the sum; so its weight must be one of the graph's.
-    ValueId weight = f["weight"];
+    // Made where the sum is, the op is there for all who read the sum; so its weight must be one of the graph's, or
+    // that plus a number, which is computed again there.
+    const argosy::Node* shifted = f.made_by(f["weight"], "aten.add.Scalar");
+    ValueId weight = shifted == nullptr ? f["weight"] : AtenBuilder::operand(*shifted, 0);
     bool fits = f.graph()[weight].weight.is_valid() && f.rank(weight) == 1 && f.dtype(weight) == type.dtype &&
                 f.size(weight, 0) == type.shape.back();
     for (ValueId part : {*a, *b}) fits = fits && f.dtype(part) == type.dtype && f.shape(part) == type.shape;
     if (!fits) return false;
-    const std::vector<AtenBuilder::Named> arguments = {{"a", *a}, {"b", *b}, {"weight", weight}, {"eps", *eps}};
     TensorType plain{type.dtype, type.shape, {}};
     context.rewriter.insert_before(f.graph()[sum].producer);
+    if (shifted != nullptr) {
+      const Argument number = shifted->arguments[1], alpha = shifted->arguments[2];
+      weight = f.node(aten::kAddScalar, {{"self", weight}, {"other", number}, {"alpha", alpha}}, type.dtype,
+                      f.shape(weight));
+    }
+    const std::vector<AtenBuilder::Named> arguments = {{"a", *a}, {"b", *b}, {"weight", weight}, {"eps", *eps}};
     std::vector<ValueId> results = f.nodes(kSumAndNorm, arguments, {plain, plain});
     context.rewriter.replace_uses(sum, results[1]);
     return f.replace(results[0]);

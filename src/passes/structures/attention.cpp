@@ -129,8 +129,12 @@ ValueId before_scale(const AtenBuilder& f, ValueId scores, double& scale) {
   return AtenBuilder::operand(*scaled, 0);
 }
 
-/// tanh(scores / cap) * cap.
+/// tanh(scores / cap) * cap; a cap of 1 leaves the tanh alone.
 ValueId before_softcap(const AtenBuilder& f, ValueId scores, double& softcap) {
+  if (const Node* tanh = f.made_by(scores, "aten.tanh.default")) {
+    softcap = 1;
+    return AtenBuilder::operand(*tanh, 0);
+  }
   const Node* product = f.made_by(scores, "aten.mul.Scalar");
   const Node* quotient = f.made_by(f.made_by(product, 0, "aten.tanh.default"), 0, "aten.div.Scalar");
   if (quotient == nullptr) return scores;

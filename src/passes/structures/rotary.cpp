@@ -113,16 +113,38 @@ bool repeats_angles(const AtenBuilder& f, ValueId tensor, bool pairs) {
   return false;
 }
 
-/// Factors [batch or 1, 1, tokens, width] without the dim of heads.
-ValueId without_heads(AtenBuilder& f, ValueId factors) {
+/// Factors without the dim of heads, which has size 1.
+ValueId without_heads(AtenBuilder& f, ValueId factors, int64_t heads_dim) {
   const Node* inserted = f.made_by(factors, "aten.unsqueeze.default");
   const auto* dim = inserted == nullptr ? nullptr : inserted->arguments[1].get_if<int64_t>();
-  return dim != nullptr && *dim == 1 ? AtenBuilder::operand(*inserted, 0) : f.squeeze(factors, 1);
+  return dim != nullptr && *dim == heads_dim ? AtenBuilder::operand(*inserted, 0) : f.squeeze(factors, heads_dim);
 }
 
-/// Each angle's factor once, as [batch or 1, tokens, width / 2], of factors [batch or 1, 1, tokens, width].
-ValueId factors_once(AtenBuilder& f, ValueId factors, bool pairs) {
-  ValueId source = without_heads(f, factors);
+/// Which dim of x is that of heads: 1 before tokens, 2 after them; factors of `columns` have a 1 there. 0: they do not
+/// fit.
+int64_t heads_dim_of(const AtenBuilder& f, ValueId x, ValueId cos, ValueId sin, SymExpr columns) {
+  if (f.rank(cos) != 4 || f.shape(cos) != f.shape(sin) || f.size(cos, 3) != columns) return 0;
+  for (int64_t dim : {int64_t{1}, int64_t{2}}) {
+    if (f.size(cos, dim).as_integer() == 1 && f.size(cos, 3 - dim) == f.size(x, 3 - dim) && f.size(x, dim).as_integer())
+      return dim;
+  }
+  return 0;
+}
+
+/// x, of which the rule's node is turned. `cos` and `sin` have no dim of heads.
+bool become_rotary(AtenBuilder& f, ValueId x, ValueId cos, ValueId sin, int64_t heads_dim, bool pairs) {
+  int64_t heads = *f.size(x, heads_dim).as_integer();
+  Sizes by_heads = f.shape(x), merged_shape = {f.size(x, 0), f.size(x, 1), f.symbols().mul(f.size(x, 2), f.size(x, 3))};
+  ValueId merged = heads_dim == 1 ? merge_heads(f, x) : f.reshape(x, std::move(merged_shape));
+  ValueId result =
+      f.node(kRotarySchema, {{"x", merged}, {"cos", cos}, {"sin", sin}, {"heads", heads}, {"pairs", pairs}},
+             f.dtype(merged), f.shape(merged));
+  return f.replace(heads_dim == 1 ? split_heads(f, result, heads) : f.reshape(result, std::move(by_heads)));
+}
+
+/// Each angle's factor once, [batch or 1, tokens, width / 2].
+ValueId factors_once(AtenBuilder& f, ValueId factors, int64_t heads_dim, bool pairs) {
+  ValueId source = without_heads(f, factors, heads_dim);
   return f.slice(source, -1, 0, f.integer(*f.size(source, -1).as_integer() / 2), pairs ? 2 : 1);
 }
 
@@ -138,19 +160,13 @@ bool recognise_rotary(AtenBuilder& f) {
       if (!x.is_valid()) continue;
       size_t own = AtenBuilder::operand(*by_cos, 0) == x ? 0 : 1;
       if (AtenBuilder::operand(*by_cos, own) != x) continue;
-      std::optional<int64_t> heads = f.size(x, 1).as_integer();
-      if (!heads || f.shape(x) != f.result().shape || f.dtype(x) != f.result().dtype) return false;
+      if (f.shape(x) != f.result().shape || f.dtype(x) != f.result().dtype) return false;
       ValueId sin = AtenBuilder::operand(*by_sin, 1 - i), cos = AtenBuilder::operand(*by_cos, 1 - own);
-      bool fits = f.rank(cos) == 4 && f.shape(cos) == f.shape(sin) && f.size(cos, 1).as_integer() == 1 &&
-                  f.size(cos, 2) == f.size(x, 2) && f.size(cos, 3) == f.size(x, 3);
-      if (!fits || !repeats_angles(f, cos, pairs) || !repeats_angles(f, sin, pairs)) return false;
-      cos = factors_once(f, cos, pairs);
-      sin = factors_once(f, sin, pairs);
-      ValueId merged = merge_heads(f, x);
-      ValueId result =
-          f.node(kRotarySchema, {{"x", merged}, {"cos", cos}, {"sin", sin}, {"heads", *heads}, {"pairs", pairs}},
-                 f.dtype(merged), f.shape(merged));
-      return f.replace(split_heads(f, result, *heads));
+      int64_t heads_dim = heads_dim_of(f, x, cos, sin, f.size(x, 3));
+      if (heads_dim == 0 || !repeats_angles(f, cos, pairs) || !repeats_angles(f, sin, pairs)) return false;
+      cos = factors_once(f, cos, heads_dim, pairs);
+      sin = factors_once(f, sin, heads_dim, pairs);
+      return become_rotary(f, x, cos, sin, heads_dim, pairs);
     }
   }
   return false;
@@ -208,18 +224,11 @@ bool recognise_halves(AtenBuilder& f) {
   ValueId first = AtenBuilder::operand(*sum, 0), second = AtenBuilder::operand(*sum, 1);
   bool is_turned = (is_product_of(f, first, b, cos) && is_product_of(f, second, a, sin)) ||
                    (is_product_of(f, first, a, sin) && is_product_of(f, second, b, cos));
-  std::optional<int64_t> heads = f.size(x, 1).as_integer();
-  bool fits = is_turned && heads && f.shape(x) == f.result().shape && f.dtype(x) == f.result().dtype &&
-              f.rank(cos) == 4 && f.shape(cos) == f.shape(sin) && f.size(cos, 1).as_integer() == 1 &&
-              f.size(cos, 2) == f.size(x, 2) && f.size(cos, 3) == f.size(a, 3);
-  if (!fits) return false;
-  ValueId merged = merge_heads(f, x);
-  cos = without_heads(f, cos);
-  sin = without_heads(f, sin);
-  ValueId result =
-      f.node(kRotarySchema, {{"x", merged}, {"cos", cos}, {"sin", sin}, {"heads", *heads}, {"pairs", false}},
-             f.dtype(merged), f.shape(merged));
-  return f.replace(split_heads(f, result, *heads));
+  int64_t heads_dim = heads_dim_of(f, x, cos, sin, f.size(a, 3));
+  if (!is_turned || heads_dim == 0 || f.shape(x) != f.result().shape || f.dtype(x) != f.result().dtype) return false;
+  cos = without_heads(f, cos, heads_dim);
+  sin = without_heads(f, sin, heads_dim);
+  return become_rotary(f, x, cos, sin, heads_dim, false);
 }
 
 /// Heads of which only the first elements were turned: cat(turned, rest).
@@ -227,26 +236,25 @@ bool recognise_partial(AtenBuilder& f) {
   const ValueList& parts = f.tensors("tensors");
   if (parts.size() != 2 || f.integer("dim") != 3 || f.rank(parts[0]) != 4) return false;
   const Node* rest = f.made_by(parts[1], "aten.slice.Tensor");
-  const Node* split = f.made_by(f.made_by(parts[0], "aten.permute.default"), 0, "aten.reshape.default");
+  // Heads come before tokens where both were exchanged before and after.
+  const Node *permuted = f.made_by(parts[0], "aten.permute.default"), *moved = nullptr;
+  const Node* split = permuted != nullptr ? f.made_by(permuted, 0, "aten.reshape.default")
+                                          : f.made_by(parts[0], "aten.reshape.default");
   const Node* rotary = f.made_by(split, 0, "argosy.rotary.default");
-  const Node* moved = f.made_by(f.made_by(rotary, 0, "aten.reshape.default"), 0, "aten.permute.default");
-  const Node* first = f.made_by(moved, 0, "aten.slice.Tensor");
+  const Node* before = f.made_by(rotary, 0, "aten.reshape.default");
+  if (permuted != nullptr) before = moved = f.made_by(before, 0, "aten.permute.default");
+  const Node* first = f.made_by(before, 0, "aten.slice.Tensor");
   if (rest == nullptr || first == nullptr) return false;
   ValueId x = AtenBuilder::operand(*rest, 0);
   std::optional<int64_t> count = f.size(parts[0], -1).as_integer(), width = f.size(x, -1).as_integer();
-  // Both turned heads and tokens back: the same order of dims.
   bool fits = AtenBuilder::operand(*first, 0) == x && f.rank(x) == 4 && count && width && starts_at(f, *first, 0) &&
-              starts_at(f, *rest, *count) && f.size(first->outputs[0], 3).as_integer() == *count &&
-              f.size(parts[1], 3).as_integer() == *width - *count && f.shape(x) == f.result().shape &&
-              f.shape(parts[0])[1] == f.size(x, 1) && f.shape(parts[0])[2] == f.size(x, 2);
-  if (!fits || numbers(moved->arguments[1]) != kHeadsAndTokens) return false;
+              starts_at(f, *rest, *count) && f.shape(first->outputs[0]) == f.shape(parts[0]) &&
+              f.size(parts[1], 3).as_integer() == *width - *count && f.shape(x) == f.result().shape;
+  if (!fits || (moved != nullptr && numbers(moved->arguments[1]) != kHeadsAndTokens)) return false;
+  const int64_t heads_dim = moved != nullptr ? 1 : 2;
+  if (f.size(x, heads_dim).as_integer() != *rotary->arguments[3].get_if<int64_t>()) return false;
   ValueId cos = AtenBuilder::operand(*rotary, 1), sin = AtenBuilder::operand(*rotary, 2);
-  const Argument heads = rotary->arguments[3], pairs = rotary->arguments[4];
-  ValueId merged = merge_heads(f, x);
-  ValueId result =
-      f.node(kRotarySchema, {{"x", merged}, {"cos", cos}, {"sin", sin}, {"heads", heads}, {"pairs", pairs}},
-             f.dtype(merged), f.shape(merged));
-  return f.replace(split_heads(f, result, *heads.get_if<int64_t>()));
+  return become_rotary(f, x, cos, sin, heads_dim, *rotary->arguments[4].get_if<bool>());
 }
 
 constexpr RewriteRule kRotaryRules[] = {
