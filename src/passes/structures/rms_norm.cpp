@@ -112,7 +112,24 @@ bool recognise_weight(AtenBuilder& f) {
   return false;
 }
 
+/// A norm over the last dim of a tensor whose other dims are in another order: the order is changed after it, where
+/// rotary embeddings and attention do without (norms of queries and keys in Gemma 3).
+bool order_after_norm(AtenBuilder& f) {
+  const Node* permuted = f.made_by(f["input"], "aten.permute.default");
+  std::optional<std::vector<int64_t>> order = permuted == nullptr ? std::nullopt : numbers(permuted->arguments[1]);
+  const auto* dims = f.argument("normalized_shape").get_if<IntList>();
+  std::optional<double> eps = f.number("eps");
+  if (!order || dims == nullptr || dims->size() != 1 || !eps || f.dtype(f["input"]) != f.result().dtype) return false;
+  if (order->back() != static_cast<int64_t>(order->size()) - 1) return false;
+  ValueId x = AtenBuilder::operand(*permuted, 0);
+  std::vector<AtenBuilder::Named> arguments = {
+      {"input", x}, {"normalized_shape", *dims}, {"weight", f.argument("weight")}, {"eps", *eps}};
+  ValueId norm = f.node(aten::kRmsNorm, std::move(arguments), f.dtype(x), f.shape(x));
+  return f.replace(f.permute(norm, *order));
+}
+
 constexpr RewriteRule kRmsNormRules[] = {
+    {.op = "aten.rms_norm.default", .name = "order-after-rms-norm", .apply = write<order_after_norm>},
     {.op = "aten.mul.Tensor", .name = "recognise-rms-norm", .apply = write<recognise_product>},
     {.op = "aten.div.Tensor", .name = "recognise-rms-norm", .apply = write<recognise_quotient>},
     {.op = "aten.mul.Tensor", .name = "recognise-rms-norm-weight", .apply = write<recognise_weight>},
