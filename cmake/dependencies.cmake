@@ -27,7 +27,7 @@ if(NOT ARGOSY_EXECUTORCH)
     COMMAND "${Python_EXECUTABLE}" -c "import importlib.util as u; print(u.find_spec('executorch').submodule_search_locations[0])"
     OUTPUT_VARIABLE executorch_folder OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE executorch_missing)
   if(executorch_missing)
-    message(FATAL_ERROR "The Python package executorch is not installed for ${Python_EXECUTABLE}; run tools/setup.")
+    message(FATAL_ERROR "The Python package executorch is not installed for ${Python_EXECUTABLE}. Activate the environment that tools/setup installed it into and configure again with cmake --fresh; if there is none, run tools/setup.")
   endif()
 else()
   set(executorch_folder "${ARGOSY_EXECUTORCH}")

