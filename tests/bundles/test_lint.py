@@ -63,7 +63,8 @@ def rules() -> list[dict]:
 def test_every_rule_has_a_violation() -> None:
     # programs for ExecuTorch are spoiled in src/engines/executorch/lint_test.cpp
     seeded = {rule["rule"] for rule in rules() if rule["engine"] != "executorch"}
-    assert seeded == {case.rule for case in CASES}
+    missing = "rules without a case, or cases without a rule: tests/bundles/lint_cases.py, lint_engine_cases.py"
+    assert seeded == {case.rule for case in CASES}, missing
 
 
 def test_defects_of_public_issues_are_among_them() -> None:
