@@ -32,6 +32,14 @@ op("aten.mean.dim", f16("b", 4), [-1], True)
 op("aten.mean.dim", f64("b", 4), [-1])
 op("aten.mean.dim", i64("b", 4), [-1], dtype=torch.float32)
 op("aten.mean.dim", f32("b", 4), None)
+op("aten.nanmean.default", f32("b", 4, v=exactly(1.0, float("nan"), -2.5, 4.0, float("nan"))))
+op("aten.nanmean.default", f32("b", "s", 4, v=exactly(1.0, float("nan"), -2.5, 4.0, float("nan"))), [-1], True)
+op("aten.nanmean.default", f32("b", "s", 4, v=exactly(1.0, float("nan"), -2.5, 4.0, float("nan"))), [0, 2])
+op("aten.nanmean.default", f32("b", 17, v="special"), [0])
+op("aten.nanmean.default", f32("b", 3, v=exactly(float("nan"))), [-1])
+op("aten.nanmean.default", f32("z", 4), [0])
+op("aten.nanmean.default", f16("b", 4096, v=exactly(1.0, 3.0, float("nan"))), [-1])
+op("aten.nanmean.default", f32("b", 5, v=exactly(1.0, float("nan"), 0.1)), [1], dtype=torch.float64)
 op("aten.prod.default", f32("b"))
 op("aten.prod.default", i64("b"))
 op("aten.prod.dim_int", f32("b", 4), 1)
@@ -95,7 +103,7 @@ op("aten.cummin.default", f32("b", 5), 1)
 op("aten.logcumsumexp.default", f32("b", 5), 1)
 op("aten.logsumexp.default", f32("b", 3, v=exactly(float("-inf"), -200.0, -201.0)), [-1])
 op("aten.logcumsumexp.default", f32(8, v=exactly(float("-inf"), float("-inf"), -200.0, 100.0, 1.0)), 0)
-for name in ("sum", "mean", "prod", "amax", "any", "all", "max", "argmax"):
+for name in ("sum", "mean", "nanmean", "prod", "amax", "any", "all", "max", "argmax"):
     op(f"aten.{name}.default", f32())
 for name, arguments in (("cumsum.default", [0]), ("cummax.default", [0]), ("max.dim", [-1]), ("any.dim", [0]), ("prod.dim_int", [0]),
                         ("logsumexp.default", [[0]]), ("softmax.int", [0]), ("log_softmax.int", [-1]), ("norm.Scalar", [3])):  # fmt: skip

@@ -68,7 +68,7 @@ def find_runner(bundle: Bundle) -> Runner:
     if bundle.engine == "plain":
         raise ExportError(f"{bundle.folder} is a plain bundle: graphs for ONNX Runtime, which has no loop that generates",
                           code="unsupported-feature", hint=f"export it again with --for one of {names}")  # fmt: skip
-    raise ExportError(f"{bundle.folder} is for {bundle.engine!r}, which is none of the engines that are known here",
+    raise ExportError(f"{bundle.folder} is for {bundle.engine!r}, which nothing here can run",
                       code="unsupported-feature", hint=f"bundles are run for {names}")  # fmt: skip
 
 

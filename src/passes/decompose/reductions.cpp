@@ -29,6 +29,18 @@ bool decompose_count_nonzero(AtenBuilder& f) {
   return f.replace(f.sum(f.cast(x, DType::kBool), f.dims("dim", f.rank(x)), false, DType::kI64));
 }
 
+/// The sum of the numbers over their count; what is all NaN stays NaN, as 0 / 0.
+bool decompose_nanmean(AtenBuilder& f) {
+  ValueId x = f.cast(f["self"], f.result().dtype);
+  std::vector<int64_t> dims = f.dims("dim", f.rank(x));
+  bool keeps = f.flag("keepdim");
+  ValueId is_number = f.compare("eq", x, x);
+  ValueId total = f.sum(f.where(is_number, x, 0.0), dims, keeps);
+  // Half precision cannot count beyond 2048.
+  ValueId count = f.sum(is_number, dims, keeps, DType::kI64);
+  return f.replace(f.div(total, f.cast(count, f.dtype(x))));
+}
+
 // ---- variances over an unknown number of elements; all others are decomposed before ----
 
 /// Another op with the arguments of the rule's node.
@@ -179,6 +191,7 @@ constexpr RewriteRule kReductionsRules[] = {
     {.op = "aten.all.dims", .name = "decompose-all", .apply = write<decompose_all>},
     {.op = "aten.count_nonzero.default", .name = "decompose-count", .apply = write<decompose_count_nonzero>},
     {.op = "aten.count_nonzero.dim_IntList", .name = "decompose-count", .apply = write<decompose_count_nonzero>},
+    {.op = "aten.nanmean.default", .name = "decompose-nanmean", .apply = write<decompose_nanmean>},
     {.op = "aten.std.correction", .name = "decompose-std", .apply = write<decompose_std>},
     {.op = "aten.std_mean.correction", .name = "decompose-std", .apply = write<decompose_spread_and_mean>},
     {.op = "aten.var_mean.correction", .name = "decompose-variance", .apply = write<decompose_spread_and_mean>},
