@@ -2,7 +2,8 @@
 
     python tests/sweeps webgpu --python VENV/bin/python [--only llama,vit] [--table docs/coverage/webgpu.md]
 
-VENV has onnxruntime-webgpu, which excludes onnxruntime ($ARGOSY_WEBGPU_PYTHON names its Python, too). Without a GPU the
+VENV has onnxruntime-webgpu, which excludes onnxruntime ($ARGOSY_WEBGPU_PYTHON names its Python, too), and perhaps
+onnxruntime-genai (installed with --no-deps), in which decoders then generate text on WebGPU. Without a GPU the
 kernels run on SwiftShader, which Chromium has: $VK_ICD_FILENAMES names its ICD file (docs/how-to/devices.md).
 """
 
@@ -34,6 +35,8 @@ ENCODERS = "bert distilbert roberta vit convnext swin clip wav2vec2 whisper t5".
 TEXTS = (((7,), (1,), (3,), (1,), (1,)), ((7, 5), (1, 1), (1, 1)))
 #: Of the largest value; both compute in float32.
 TOLERANCE = 1e-4
+#: That the engine makes of the first step's prompt.
+NEW_TOKENS = 12
 #: Inserted by the runtime; not nodes of ours.
 _COPIES = ("MemcpyFromHost", "MemcpyToHost")
 
@@ -54,14 +57,15 @@ def text_steps(call: tuple[tuple[int, ...], ...], vocabulary: int, seed: int) ->
     return steps
 
 
-def write_job(folder: Path, graph: Path, calls: list[list[dict[str, Any]]], states: list[tuple[str, str]]) -> None:
+def write_job(folder: Path, graph: Path, calls: list[list[dict[str, Any]]], states: list[tuple[str, str]], is_text: bool) -> None:
     import numpy
 
     names = [[f"call.{i}.{step}.npz" for step in range(len(steps))] for i, steps in enumerate(calls)]
     for steps, files in zip(calls, names, strict=True):
         for arrays, file in zip(steps, files, strict=True):
             numpy.savez(folder / file, **arrays)
-    job = {"graph": str(graph), "calls": names, "states": states}
+    job = {"graph": str(graph), "calls": names, "states": states, "bundle": str(graph.parent) if is_text else "",
+           "prompt": calls[0][0]["input_ids"][0].tolist() if is_text else [], "new_tokens": NEW_TOKENS}  # fmt: skip
     (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
 
 
@@ -111,6 +115,23 @@ def eager_text(twin: Any, steps: list[dict[str, Any]], folder: Path) -> float:
         with numpy.load(folder / f"webgpu.0.{step}.npz") as found:
             worst = max(worst, largest_difference(expected, found["logits"][0, -1]))
     return worst
+
+
+def engine_tokens(twin: Any, prompt: Any, made: dict[str, Any]) -> tuple[str, bool]:
+    """What came of the text in the engine on WebGPU beside its CPU and the eager model, and whether that is right."""
+    import torch
+
+    if not made or made["webgpu"] is None:
+        return "–", True
+    if made["webgpu"]["device"] != "WebGPU":
+        return f"ran on {made['webgpu']['device']}", False
+    twin.generation_config.eos_token_id = None
+    with torch.no_grad():
+        expected = twin.generate(torch.tensor(prompt), attention_mask=torch.ones(prompt.shape, dtype=torch.int64),
+                                 max_new_tokens=NEW_TOKENS, do_sample=False)[0, prompt.shape[1] :].tolist()  # fmt: skip
+    found = made["webgpu"]["tokens"]  # the engine stops at a token that ends a text
+    same = bool(found) and found == made["cpu"]["tokens"] and found == expected[: len(found)]
+    return f"{len(found)} as eager" if same else f"{found}, the CPU {made['cpu']['tokens']}, eager {expected}", same
 
 
 def eager_call(twin: Any, inputs: dict[str, Any], folder: Path) -> float | None:
@@ -174,7 +195,7 @@ class WebgpuJob:
             else:
                 sample = {key: value for key, value in sample_inputs(twin, Sizes()).items() if isinstance(value, torch.Tensor)}
                 calls = [[{key: value.numpy() for key, value in sample.items()}]]
-            write_job(folder, folder / "bundle" / graph["file"], calls, states_of(folder / "bundle"))
+            write_job(folder, folder / "bundle" / graph["file"], calls, states_of(folder / "bundle"), is_text)
             done = subprocess.run([self.python, str(WORKER), name], capture_output=True, text=True, env=own_environment(), timeout=900)
             lines = [line for line in done.stdout.splitlines() if line.startswith('{"version"')]
             if not lines:
@@ -184,8 +205,12 @@ class WebgpuJob:
             worst, where = compare(folder, calls)
             report.update(version=found["version"], nodes=found["webgpu"]["nodes"], seconds=found["webgpu"]["seconds"], worst=worst,
                           eager=eager_text(twin, calls[0], folder) if is_text else eager_call(twin, sample or {}, folder))  # fmt: skip
+            tokens, agree = engine_tokens(twin, calls[0][0]["input_ids"], found.get("engine", {})) if is_text else ("–", True)
+            report.update(tokens=tokens)
         wrong = not worst <= TOLERANCE
         far = report.values["eager"] is not None and not report.values["eager"] <= TOLERANCE
+        if not agree:
+            return report.finish("wrong", "other tokens in the engine")
         if wrong or far:
             return report.finish("wrong", where if wrong else "CPU and WebGPU agree, and differ from the eager model")
         return report.finish("ok")
@@ -212,7 +237,7 @@ def page(jobs: list[WebgpuJob], results: dict[Key, dict[str, Any]], versions: di
         shown = [f"{outcome[key]:.1e}" if outcome.get(key) is not None else "–" for key in ("worst", "eager")]
         verdict = outcome["status"] + (f": {outcome['reason']}" if outcome.get("reason") else "")
         rows.append([f"`{job.family}`", outcome.get("component", "–"), outcome.get("engine", "–"), here.total(), there.total(),
-                     copies, *shown, verdict])  # fmt: skip
+                     copies, *shown, outcome.get("tokens", "–"), verdict])  # fmt: skip
     good = sum(results[job.key]["status"] == "ok" for job in jobs)
     used = next((results[job.key]["version"] for job in jobs if "version" in results[job.key]), "?")
     return [
@@ -222,12 +247,13 @@ def page(jobs: list[WebgpuJob], results: dict[Key, dict[str, Any]], versions: di
         f"device. Exported with torch {versions['torch']}, transformers {versions['transformers']}.", "",
         "Decoders run five steps (7, 1, 3, 1 and 1 tokens) and a batch of two rows, the shorter one padded at its end, with the caches that",
         "each device made itself; encoders run once. Differences are the largest of any output or cache, as a part of its largest value (or of 1):",
-        f"of WebGPU to the CPU, and of WebGPU's logits (or outputs) to the eager model; up to {TOLERANCE:g} is `ok`.", "",
+        f"of WebGPU to the CPU, and of WebGPU's logits (or outputs) to the eager model; up to {TOLERANCE:g} is `ok`.",
+        f"`tokens`: up to {NEW_TOKENS} greedy tokens in ONNX Runtime GenAI on WebGPU are those of the same engine on the CPU and of `generate` of transformers; –: not run.", "",
         f"{good} of {len(jobs)} agree.", "",
-        *table(("model type", "graph", "`--for`", "nodes on WebGPU", "nodes on the CPU", "copies between them", "to the CPU", "to eager", ""), rows),
+        *table(("model type", "graph", "`--for`", "nodes on WebGPU", "nodes on the CPU", "copies between them", "to the CPU", "to eager", "tokens", ""), rows),
         "", "Ops that ran on the CPU, in all graphs: "
-        + ", ".join(f"{op} ({count})" for op, count in left.most_common()) + ". They compute sizes, positions and masks in int64, which",
-        "the provider leaves there.",
+        + ", ".join(f"{op} ({count})" for op, count in left.most_common()) + ". Most compute",
+        "sizes, positions and masks in int64, which the provider leaves there; mixtures of experts are loops over sequences of tensors, too.",
     ]  # fmt: skip
 
 

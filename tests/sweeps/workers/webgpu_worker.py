@@ -1,11 +1,13 @@
 """Runs a graph on ONNX Runtime's WebGPU kernels and on its CPU, with the same inputs. Imports nothing of this project: the Python
-that has ``onnxruntime-webgpu`` needs numpy besides.
+that has ``onnxruntime-webgpu`` needs numpy besides; with ``onnxruntime-genai`` bundles for it are run in that engine, too.
 
     python webgpu_worker.py FOLDER
 
-FOLDER/job.json: ``{"graph", "calls": [[names of .npz files, a step each], …], "states": [[input, output], …]}``. The steps of a call
+FOLDER/job.json: ``{"graph", "calls": [[names of .npz files, a step each], …], "states": [[input, output], …], "bundle", "prompt",
+"new_tokens"}``; the last three are of bundles for ONNX Runtime GenAI, else ``bundle`` is "". The steps of a call
 follow each other: states start with length 0 and are what the step before gave. Writes ``cpu.CALL.STEP.npz`` and
-``webgpu.CALL.STEP.npz`` with all outputs, and prints a line of JSON: version, nodes by provider and op, seconds.
+``webgpu.CALL.STEP.npz`` with all outputs, and prints a line of JSON: version, nodes by provider and op, seconds, and what the
+engine made of the prompt.
 """
 
 from __future__ import annotations
@@ -78,9 +80,32 @@ def run(folder: Path, job: dict[str, Any], kind: str) -> dict[str, Any]:
     return {"seconds": round(seconds, 1), "nodes": placement(session)}
 
 
+def in_engine(job: dict[str, Any], on_cpu: bool) -> dict[str, Any] | None:
+    """Greedy tokens of the engine, and what it says that it runs on; None: it is not there."""
+    try:
+        import onnxruntime_genai
+    except ModuleNotFoundError:
+        return None
+    config = onnxruntime_genai.Config(job["bundle"])
+    if on_cpu:
+        config.clear_providers()
+    model = onnxruntime_genai.Model(config)
+    parameters = onnxruntime_genai.GeneratorParams(model)
+    parameters.set_search_options(do_sample=False, max_length=len(job["prompt"]) + job["new_tokens"])
+    generator = onnxruntime_genai.Generator(model, parameters)
+    generator.append_tokens(numpy.array([job["prompt"]], numpy.int32))
+    tokens = []
+    while not generator.is_done():
+        generator.generate_next_token()
+        tokens.append(int(generator.get_next_tokens()[0]))
+    return {"device": model.device_type, "tokens": tokens}
+
+
 def main(folder: Path) -> None:
     job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
     found = {kind: run(folder, job, kind) for kind in PROVIDERS}
+    if job["bundle"]:
+        found["engine"] = {kind: in_engine(job, kind == "cpu") for kind in PROVIDERS}
     print(json.dumps({"version": onnxruntime.__version__, **found}), flush=True)
 
 
