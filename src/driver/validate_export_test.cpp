@@ -111,7 +111,7 @@ TEST_F(ValidateExport, rejects_what_an_engine_does_not_take) {
 TEST_F(ValidateExport, rejects_devices_that_are_none_and_what_one_does_not_take) {
   options_.onnx.device = "vulkan";
   Status status = validate("onnx");
-  expect_error(status, ErrorCode::kInvalidInput, "there is no device 'vulkan'");
+  expect_error(status, ErrorCode::kInvalidInput, R"(there is no device "vulkan")");
   EXPECT_EQ(status.error().hint, "name one of cpu, webgpu, cuda, dml");
   for (const char* device : {"cpu", "webgpu", "cuda", "dml"}) {
     options_.onnx.device = device;
