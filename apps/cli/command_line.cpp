@@ -7,6 +7,7 @@
 
 #include "argosy/version.h"
 #include "base/text.h"
+#include "engines/device.h"
 #include "engines/engine.h"
 
 namespace argosy::cli {
@@ -222,6 +223,15 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
       ->add_option("--optimize", onnx.lowering.optimize,
                    "off, safe (ops of ONNX only), or engine (default: also what the engine of --for has of its own)")
       ->transform(CLI::CheckedTransformer(levels).description(""));
+  std::vector<std::string> device_names;
+  for (const engines::Device& device : engines::all_devices()) device_names.emplace_back(device.name);
+  command
+      ->add_option(
+          "--device", onnx.device,
+          format("What ONNX Runtime runs the graphs on: {} (default: cpu); with --for genai it decides which ops "
+                 "of the engine's own they have",
+                 join(device_names, ", ")))
+      ->check(CLI::IsMember(device_names).description(""));
   std::vector<std::string> engine_names = names_of_engines("onnx");
   command
       ->add_option("--for,--engine", onnx.engine,

@@ -63,6 +63,12 @@ Result<fs::path> obtain_file(const std::string& named, const PythonWork& work, c
   return obtained.entry.path;
 }
 
+/// Where the check ran, if the export is for something else.
+std::string place_of_check(const ExportOptions& options, const Backend& backend) {
+  const std::string& device = options.backend_options.onnx.device;
+  return backend.name == "onnx" && device != "cpu" ? format(" (on the CPU, not on {})", device) : "";
+}
+
 /// What the export says of its check. One on a twin is done now; nullopt: it did not pass. An error: it could not be
 /// carried through, though everything that it needs is there.
 Result<std::optional<ExportCheck>> check_before_writing(const ExportOptions& options, const Backend& backend,
@@ -70,12 +76,14 @@ Result<std::optional<ExportCheck>> check_before_writing(const ExportOptions& opt
                                                         const Environment& environment, Terminal& terminal) {
   if (options.check == CheckMode::kOff) return ExportCheck{"off", "not asked for", ""};
   if (options.check == CheckMode::kFull) {  // or there will be no export
-    return ExportCheck{"full", "", "this model with its own weights agrees with PyTorch"};
+    return ExportCheck{"full", "",
+                       "this model with its own weights agrees with PyTorch" + place_of_check(options, backend)};
   }
   CheckOutcome outcome = check_twin(inputs.request, capture, backend, options.backend_options, environment, terminal);
   switch (outcome.kind) {
     case CheckOutcome::Kind::kWrong: return std::nullopt;
-    case CheckOutcome::Kind::kRight: return ExportCheck{"twin", "", outcome.compared};
+    case CheckOutcome::Kind::kRight:
+      return ExportCheck{"twin", "", outcome.compared + place_of_check(options, backend)};
     case CheckOutcome::Kind::kFailed:
       return fail(ErrorCode::kInternal, format("the export could not be checked: {}", outcome.why),
                   "its last lines are above; --check off exports the model unchecked");

@@ -22,6 +22,7 @@ struct OnnxExportOptions {
   /// checkpoints that call them as the model does; tied ones may be there once.
   std::filesystem::path weight_plan;
   Engine engine = Engine::kPlain;  // of a folder
+  std::string device = "cpu";      // or webgpu, cuda, dml: which of its own ops the engine has there
   int opset = 22;
   bool optimize = true;
   WeightPlacement weights = WeightPlacement::kCopy;

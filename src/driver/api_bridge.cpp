@@ -36,6 +36,7 @@ namespace {
 OnnxOptions onnx_options(const OnnxExportOptions& options) {
   OnnxOptions result;
   result.lowering.opset = options.opset;
+  result.device = options.device;
   if (!options.optimize) result.lowering.optimize = onnx::Optimize::kOff;
   switch (options.weights) {
     case WeightPlacement::kCopy: result.weights = onnx::WeightsMode::kCopy; break;

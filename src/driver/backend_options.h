@@ -15,6 +15,7 @@ struct OnnxOptions {
   onnx::LoweringOptions lowering;
   onnx::WeightsMode weights = onnx::WeightsMode::kCopy;
   std::string engine = "plain";            // a name of engines/engine.h: what the folder is for
+  std::string device = "cpu";              // a name of engines/device.h: what graphs may have of the engine's own ops
   bool missing_weights_as_inputs = false;  // those whose bytes are not known; else they are an error
   const ExportHooks* hooks = nullptr;      // of tests (export_hooks.h)
 };

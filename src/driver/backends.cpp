@@ -6,6 +6,7 @@
 #include "driver/executorch/export_executorch.h"
 #include "driver/onnx/export_onnx.h"
 #include "driver/pt2/export_pt2.h"
+#include "engines/device.h"
 
 namespace argosy {
 namespace {
@@ -33,6 +34,7 @@ std::vector<std::string> onnx_arguments(const BackendOptions& options) {
     arguments.push_back(format("--opset={}", options.onnx.lowering.opset));
   if (options.onnx.lowering.optimize == onnx::Optimize::kOff) arguments.emplace_back("--optimize=off");
   if (options.onnx.lowering.optimize == onnx::Optimize::kSafe) arguments.emplace_back("--optimize=safe");
+  if (options.onnx.device != engines::kUsualDevice) arguments.push_back(format("--device={}", options.onnx.device));
   if (options.onnx.weights == onnx::WeightsMode::kLink) arguments.emplace_back("--weights=link");
   if (options.onnx.weights == onnx::WeightsMode::kEmbed) arguments.emplace_back("--weights=embed");
   return arguments;

@@ -21,6 +21,9 @@ TEST(Backends, options_that_change_graphs_have_texts_of_their_own) {
   EXPECT_NE(onnx.graph_arguments(usual), onnx.graph_arguments(other_opset));
   EXPECT_NE(onnx.graph_arguments(usual), onnx.graph_arguments(unoptimised));
   embedded.onnx.weights = onnx::WeightsMode::kEmbed;
+  BackendOptions on_device;
+  on_device.onnx.device = "webgpu";
+  EXPECT_EQ(onnx.graph_arguments(on_device), std::vector<std::string>{"--device=webgpu"});
   EXPECT_NE(onnx.graph_arguments(usual), onnx.graph_arguments(linked));
   EXPECT_NE(onnx.graph_arguments(embedded), onnx.graph_arguments(linked));
 }

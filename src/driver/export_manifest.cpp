@@ -111,6 +111,7 @@ std::string export_manifest(JsonView capture, const ManifestOptions& options) {
   json.end_array();
   copy(json, capture, "wiring");
   if (!options.engine.empty()) json.key("engine").value(options.engine);
+  if (!options.device.empty()) json.key("device").value(options.device);
   if (!options.graphs.empty()) write_graphs(json, options.graphs);
   if (!options.files.empty()) {
     json.key("files");

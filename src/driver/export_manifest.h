@@ -60,6 +60,7 @@ struct ManifestOptions {
   std::string_view component;  // the one that the file holds; empty: all of them
   ExportCheck check;
   std::string_view engine;  // that a folder is for
+  std::string_view device;  // that graphs are for; empty: the CPU
   std::vector<ManifestGraph> graphs;
   std::vector<std::string> files;  // of a folder
   std::vector<QuantizedWeight> quantized;

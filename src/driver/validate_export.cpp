@@ -84,6 +84,10 @@ Status validate_onnx(const ExportRequest& request) {
   ARGOSY_TRY_STATUS(check_opset(options));
   const engines::Engine* engine = engines::find_engine(options.engine);
   if (engine == nullptr) return fail(ErrorCode::kInvalidInput, format("there is no engine {}", quoted(options.engine)));
+  ARGOSY_TRY(const engines::Device* device, device_of(options));
+  if (request.dtype == "bfloat16" && !device->takes_bfloat16)
+    return fail(ErrorCode::kUnsupportedFeature, format("{} has no bfloat16", device->title),
+                "add --dtype fp32 or --dtype fp16");
   if (!request.destination->is_folder) return check_one_model(*request.destination, options, 1);
   return check_engine(*engine, request);
 }

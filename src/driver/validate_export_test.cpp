@@ -108,6 +108,23 @@ TEST_F(ValidateExport, rejects_what_an_engine_does_not_take) {
   refused("onnx", "wants a folder");
 }
 
+TEST_F(ValidateExport, rejects_devices_that_are_none_and_what_one_does_not_take) {
+  options_.onnx.device = "vulkan";
+  Status status = validate("onnx");
+  expect_error(status, ErrorCode::kInvalidInput, R"(there is no device "vulkan")");
+  EXPECT_EQ(status.error().hint, "name one of cpu, webgpu, cuda, dml");
+  for (const char* device : {"cpu", "webgpu", "cuda", "dml"}) {
+    options_.onnx.device = device;
+    EXPECT_TRUE(validate("onnx")) << device;
+  }
+  ExportRequest asked = request("onnx");
+  asked.dtype = "bfloat16";
+  options_.onnx.device = "webgpu";
+  expect_error(validate_export(asked, notes_), ErrorCode::kUnsupportedFeature, "WebGPU has no bfloat16");
+  options_.onnx.device = "cuda";
+  EXPECT_TRUE(validate_export(asked, notes_));
+}
+
 TEST_F(ValidateExport, rejects_tasks_and_what_belongs_to_none) {
   executorch::TaskOptions& task = options_.executorch.task;
   task.task = "text-generaton";

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engines/device.h"
 #include "io/json.h"
 
 /// Engines that bundles are for: what each wants of graphs, names and files.
@@ -57,6 +58,7 @@ struct SourceModel {
   std::optional<JsonDocument> config;  // always there: config.json, else the capture's
   std::optional<JsonDocument> generation_config, tokenizer_config, processor_config;  // the files of these names
   std::vector<std::string> files;     // of the folder, sorted; names only
+  const Device* device = nullptr;     // that the bundle is for; null: the CPU
   std::vector<std::string> left_out;  // files that are links out of the folder, sorted; not read and not copied
 
   const ComponentInterface* component(std::string_view name) const;  // null if there is none

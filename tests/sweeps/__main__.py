@@ -30,6 +30,7 @@ OTHER_SWEEPS = {
     "generation": ("generation", "text generation in ExecuTorch's runner, beside eager"),
     "transformersjs": ("transformersjs", "models of all kinds in transformers.js"),
     "optimum": ("optimum", "models of several kinds in Optimum"),
+    "webgpu": ("webgpu", "models of several kinds on ONNX Runtime's WebGPU kernels, beside its CPU's"),
     "weight-plans": ("weight_plans", "weight plans of all types with conversions, beside from_pretrained"),
     "differential": ("differential.sweep", "configurations drawn by seed, in three backends, beside eager"),
     "sabotage": ("sabotage", "whether the check finds deliberate faults"),

@@ -107,7 +107,7 @@ def check_bundle(
         del model, scheme
         gc.collect()
         report(f"running the bundle in {runner.title}")
-        with BundleProcess(bundle, engine_python) as process:
+        with BundleProcess(bundle, engine_python, on_cpu=True) as process:
             if (row := tokenizer_row(process, against)) is not None:
                 checked.rows.append(row)
             checked.rows += [run_bundle(process, each, count, tolerance) for each in expected]

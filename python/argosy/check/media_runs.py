@@ -55,7 +55,7 @@ def compare(model: Any, twin: Path, bundle: Path, scratch: Path, count: int = NE
     what the engine says."""
     run = MediaRun(model.config.model_type, type(model).__name__)
     opened = open_bundle(bundle)
-    with BundleProcess(opened) as process:
+    with BundleProcess(opened, on_cpu=True) as process:
         if any((bundle / name).is_file() for name in ("genai_image_processor.json", "genai_audio_processor.json")):
             run.prepared_by = "engine"
             request = {"text": _prompt(bundle), "max_new_tokens": count, **media_files(bundle, scratch)}

@@ -132,7 +132,7 @@ def _check_bundle(dtype: str, session: Session, folder: Path, request: TwinReque
     expected = expected_runs(session.twin, None, NEW_TOKENS, batches=runner.batches, own_settings=runner.own_settings,
                              pads_behind=runner.pads_behind)  # fmt: skip
     try:
-        with BundleProcess(open_bundle(bundle)) as process:
+        with BundleProcess(open_bundle(bundle), on_cpu=True) as process:
             rows = fed_rows(process, session, tolerance) if runner.gives_logits else []
             return rows + [run_bundle(process, each, NEW_TOKENS, tolerance) for each in expected]
     except EngineMissing as error:

@@ -22,12 +22,15 @@ _PICTURES = {"gemma3": "<start_of_image>", **dict.fromkeys(("fara", "qwen2_5_vl"
 
 
 class Session:
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, on_cpu: bool = False) -> None:
         onnxruntime_genai.disable_telemetry_events()
         self.version = importlib.metadata.version("onnxruntime-genai")
         self.folder = Path(folder)
         self.config = json.loads((self.folder / "genai_config.json").read_text(encoding="utf-8"))["model"]
-        self.model = onnxruntime_genai.Model(folder)
+        config = onnxruntime_genai.Config(folder)
+        if on_cpu:
+            config.clear_providers()
+        self.model = onnxruntime_genai.Model(config)
         self._tokenizer: Any = None
 
     @property

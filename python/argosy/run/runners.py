@@ -35,10 +35,10 @@ class Runner:
     gives_logits: bool = False
     is_node: bool = False
 
-    def command(self, folder: Path, python: str | None = None) -> list[str]:
+    def command(self, folder: Path, python: str | None = None, on_cpu: bool = False) -> list[str]:
         script = str(_HERE / self.script)
         if not self.is_node:
-            return [python or sys.executable, script, self.name, str(folder)]
+            return [python or sys.executable, script, self.name, str(folder), *(["--cpu"] if on_cpu else [])]
         node = shutil.which("node")
         if node is None:
             raise EngineMissing(f"{self.title} is not there (no node): {self.install}")
@@ -82,11 +82,11 @@ class EngineMissing(RunError):
 
 class BundleProcess(LineProcess):
     """A bundle, opened by its engine in a process of its own. To be used in a with block. ``python``: the interpreter of an
-    engine that has an environment of its own."""
+    engine that has an environment of its own. ``on_cpu``: whatever device the bundle is for, as far as the engine has a choice."""
 
-    def __init__(self, bundle: Bundle, python: str | None = None) -> None:
+    def __init__(self, bundle: Bundle, python: str | None = None, on_cpu: bool = False) -> None:
         self.runner = find_runner(bundle)
-        super().__init__(self.runner.command(bundle.folder.absolute(), python))
+        super().__init__(self.runner.command(bundle.folder.absolute(), python, on_cpu))
         try:
             #: "version" of the engine, "seconds" that opening took
             self.opened: dict[str, Any] = self._answer()

@@ -1,8 +1,8 @@
 """Opens a bundle in its engine. A process of its own that imports nothing of this package, as users run bundles.
 
-    python worker.py ENGINE FOLDER
+    python worker.py ENGINE FOLDER [--cpu]
 
-The first line on stdout is ``{"version", "seconds"}``, or ``{"missing"}`` (which module) or ``{"error"}``. Then each line of
+With ``--cpu`` a bundle for another device runs on the CPU. The first line on stdout is ``{"version", "seconds"}``, or ``{"missing"}`` (which module) or ``{"error"}``. Then each line of
 stdin, a JSON object, is answered by one. A request has ``max_new_tokens`` and one of
 
     "ids": [[…], …]      rows of token ids, of any lengths and without padding
@@ -29,12 +29,12 @@ BLOCKED = {"genai": ("torch", "transformers", "argosy", "huggingface_hub", "toke
            "executorch": ("transformers", "argosy", "huggingface_hub")}  # fmt: skip
 
 
-def opened(engine: str, folder: str) -> Any:
+def opened(engine: str, folder: str, on_cpu: bool) -> Any:
     """An object with ``version``, ``ids(rows, count)``, ``text(request, on_piece)`` and ``encode(texts)``."""
     if engine == "genai":
         import genai_worker
 
-        return genai_worker.Session(folder)
+        return genai_worker.Session(folder, on_cpu)
     if engine == "executorch":
         import executorch_runner
 
@@ -70,10 +70,10 @@ def say(line: dict[str, Any]) -> None:
     print(json.dumps(line), file=_ANSWERS, flush=True)
 
 
-def serve(engine: str, folder: str) -> int:
+def serve(engine: str, folder: str, on_cpu: bool) -> int:
     start = time.perf_counter()
     try:
-        session = opened(engine, folder)
+        session = opened(engine, folder, on_cpu)
     except ModuleNotFoundError as error:
         say({"missing": f"no module named {error.name!r}"})
         return 1
@@ -98,4 +98,4 @@ if __name__ == "__main__":
     _ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
     sys.stdout = sys.stderr
     os.dup2(2, 1)
-    sys.exit(serve(sys.argv[1], sys.argv[2]))
+    sys.exit(serve(sys.argv[1], sys.argv[2], "--cpu" in sys.argv[3:]))

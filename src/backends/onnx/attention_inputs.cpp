@@ -16,7 +16,7 @@ constexpr int64_t kLargestTable = int64_t{1} << 24;  // elements: 64 MiB
 
 AttentionInputs AttentionInputFinder::find(AtenBuilder& f, AttentionInputs inputs, int64_t width) {
   take_rotary(f, inputs, width);
-  if (!take_slices(f, inputs) && options_.joins_weights) join_products(f, inputs);
+  if (options_.packs && !take_slices(f, inputs) && options_.joins_weights) join_products(f, inputs);
   return inputs;
 }
 

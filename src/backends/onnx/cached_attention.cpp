@@ -23,9 +23,10 @@ constexpr std::string_view kGroupQueryAttention =
     "mask, Tensor? cos, Tensor? sin, Tensor? sinks, int heads, int key_heads, float scale, float softcap, int window, "
     "bool pairs) -> (Tensor, Tensor, Tensor)";
 
-constexpr int64_t kWidthStep = 8;               // the op takes only multiples of it
-constexpr size_t kPastKey = 3, kPastValue = 4;  // among the inputs of the ONNX op
-constexpr int64_t kLargest = int64_t{1} << 40;  // texts are shorter
+constexpr int64_t kWidthStep = 8;                // the op takes only multiples of it
+constexpr size_t kPastKey = 3, kPastValue = 4;   // among the inputs of the ONNX op
+constexpr int64_t kTakesF32 = 1, kTakesF16 = 2;  // in the pass's settings
+constexpr int64_t kLargest = int64_t{1} << 40;   // texts are shorter
 
 /// Keys or values of all tokens: a part that is an input of the graph, and a new one.
 struct Joined {
@@ -53,6 +54,7 @@ class AttentionFinder {
       : program_(program),
         component_(component),
         rewriter_(component.graphs.front()),
+        options_(options),
         inputs_(program, component, rewriter_, options) {}
 
   bool run() {
@@ -165,7 +167,8 @@ class AttentionFinder {
     const DType dtype = f.dtype(query);
     std::optional<int64_t> heads = f.size(query, 1).as_integer(), key_heads = f.size(keys->all, 1).as_integer(),
                            width = f.size(query, 3).as_integer();
-    if ((dtype != DType::kF32 && dtype != DType::kF16) || !heads || !key_heads || !width) return false;
+    bool is_taken = (dtype == DType::kF32 && options_.takes_f32) || (dtype == DType::kF16 && options_.takes_f16);
+    if (!is_taken || !heads || !key_heads || !width) return false;
     if (*heads % *key_heads != 0 || *width % kWidthStep != 0) return false;
     // Both have the sizes of the query's tokens, and one width.
     for (const Joined& each : {*keys, *values}) {
@@ -209,6 +212,7 @@ class AttentionFinder {
   Program& program_;
   Component& component_;
   Rewriter rewriter_;
+  const GroupQueryOptions& options_;
   AttentionInputFinder inputs_;
   std::vector<Reader> readers_;
 };
@@ -224,7 +228,10 @@ Pass use_group_query_attention(const GroupQueryOptions& options) {
             }
             return has_changed;
           },
-          settings_text({{"positions", options.longest_text}, {"joins", options.joins_weights ? 1 : 0}})};
+          settings_text({{"positions", options.longest_text},
+                         {"joins", options.joins_weights ? 1 : 0},
+                         {"types", (options.takes_f32 ? kTakesF32 : 0) + (options.takes_f16 ? kTakesF16 : 0)},
+                         {"packs", options.packs ? 1 : 0}})};
 }
 
 Result<Pass> use_group_query_attention_with(std::string_view settings) {
@@ -232,6 +239,11 @@ Result<Pass> use_group_query_attention_with(std::string_view settings) {
   GroupQueryOptions options;
   if (numbers.contains("positions")) options.longest_text = numbers.at("positions");
   options.joins_weights = numbers.contains("joins") && numbers.at("joins") != 0;
+  if (numbers.contains("types")) {
+    options.takes_f32 = (numbers.at("types") & kTakesF32) != 0;
+    options.takes_f16 = (numbers.at("types") & kTakesF16) != 0;
+  }
+  if (numbers.contains("packs")) options.packs = numbers.at("packs") != 0;
   return use_group_query_attention(options);
 }
 

@@ -19,7 +19,8 @@ namespace {
 
 Pass legalise_for_onnx(const LoweringOptions& options) {
   Pass pass = legalise("onnx", taken_with(options));
-  pass.settings = settings_text({{"opset", options.opset}, {"runtime-ops", options.uses_runtime_ops ? 1 : 0}});
+  pass.settings =
+      settings_text({{"opset", options.opset}, {"runtime-ops", static_cast<int64_t>(options.runtime_ops.bits())}});
   return pass;
 }
 
@@ -27,16 +28,17 @@ Result<Pass> legalise_with(std::string_view settings) {
   ARGOSY_TRY(auto numbers, parse_settings(settings));
   LoweringOptions options;
   if (numbers.contains("opset")) options.opset = static_cast<int>(numbers.at("opset"));
-  options.uses_runtime_ops = numbers.contains("runtime-ops") && numbers.at("runtime-ops") != 0;
+  if (numbers.contains("runtime-ops"))
+    options.runtime_ops = RuntimeOps(static_cast<uint64_t>(numbers.at("runtime-ops")));
   return legalise_for_onnx(options);
 }
 
 constexpr NamedPass kPasses[] = {
-    {"legalise-for-onnx", "write what ONNX lacks in other ops, {opset=22,runtime-ops=1}; after normalise", nullptr,
+    {"legalise-for-onnx", "write what ONNX lacks in other ops, {opset=22,runtime-ops=0}; after normalise", nullptr,
      legalise_with},
     {"use-group-query-attention",
-     "attention over a cache as one op of ONNX Runtime's, {positions=2048,joins=1}; after normalise", nullptr,
-     use_group_query_attention_with},
+     "attention over a cache as one op of ONNX Runtime's, {positions=2048,joins=1,types=3,packs=1}; after normalise",
+     nullptr, use_group_query_attention_with},
     {"join-sums-and-norms", "RMS norms of sums as one op of ONNX Runtime's; after recognise", join_sums_and_norms},
     {"use-linear-attention", "scans over a state of keys and values as one op of ONNX Runtime's; after normalise",
      use_linear_attention},
@@ -57,17 +59,20 @@ Pipeline onnx_pipeline(const LoweringOptions& options, std::optional<Pass> bind)
     pipeline.add(eliminate_dead_code());  // so that inputs that nothing needs are not read
     pipeline.add(*std::move(bind));
   }
-  if (options.optimize != Optimize::kOff && (options.uses_runtime_ops || options.opset >= kOpsetOfNorms)) {
+  if (options.optimize != Optimize::kOff && (!options.runtime_ops.is_empty() || options.opset >= kOpsetOfNorms)) {
     pipeline.add(recognise());
     pipeline.add(eliminate_dead_code());  // what was recognised is read no more
-    if (options.uses_runtime_ops && options.pads_at_end)
-      pipeline.add(
-          use_group_query_attention({.longest_text = options.longest_text, .joins_weights = options.joins_weights}));
-    if (options.uses_runtime_ops) {
-      pipeline.add(use_linear_attention());
-      if (options.joins_weights) pipeline.add(use_mixture_of_experts());
-      pipeline.add(join_sums_and_norms());
+    const RuntimeOps& ops = options.runtime_ops;
+    if (ops.has(RuntimeOp::kGroupQueryAttention) && options.pads_at_end) {
+      pipeline.add(use_group_query_attention({.longest_text = options.longest_text,
+                                              .joins_weights = options.joins_weights,
+                                              .takes_f32 = ops.takes(RuntimeOp::kGroupQueryAttention, DType::kF32),
+                                              .takes_f16 = ops.takes(RuntimeOp::kGroupQueryAttention, DType::kF16),
+                                              .packs = options.packs_attention}));
     }
+    if (ops.has(RuntimeOp::kLinearAttention)) pipeline.add(use_linear_attention());
+    if (ops.has(RuntimeOp::kMixtureOfExperts) && options.joins_weights) pipeline.add(use_mixture_of_experts());
+    if (ops.has(RuntimeOp::kSkipSimplifiedLayerNormalization)) pipeline.add(join_sums_and_norms());
     pipeline.add(join_views());
     pipeline.add(eliminate_dead_code());
   }

@@ -201,7 +201,9 @@ const TensorType& NodeTranslator::result(size_t index) const {
   return type_of(translator_.graph()[node_].outputs[index]);
 }
 size_t NodeTranslator::result_count() const { return translator_.graph()[node_].outputs.size(); }
-bool NodeTranslator::uses_runtime_ops() const { return translator_.options().uses_runtime_ops; }
+bool NodeTranslator::takes(RuntimeOp op, DType dtype) const {
+  return translator_.options().runtime_ops.takes(op, dtype);
+}
 
 SymContext& NodeTranslator::symbols() const { return *translator_.component().symbols; }
 Builder& NodeTranslator::builder() const { return translator_.builder(); }

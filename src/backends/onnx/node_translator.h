@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/onnx/builder.h"
+#include "backends/onnx/options.h"
 #include "backends/onnx/sizes.h"
 #include "ir/program.h"
 
@@ -73,7 +74,8 @@ class NodeTranslator {
   // ---- nodes
   Builder& builder() const;
   int opset() const { return builder().opset(); }
-  bool uses_runtime_ops() const;
+  /// Whether an op of ONNX Runtime's own may be used with this type.
+  bool takes(RuntimeOp op, DType dtype) const;
   Ref node(std::string_view op, Refs inputs, Attributes attributes = {}) const;
   Ref cast(Ref value, DType dtype) const { return builder().cast(value, dtype); }
   Ref ints(const Ints& values) const { return builder().ints(values); }

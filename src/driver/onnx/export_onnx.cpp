@@ -15,6 +15,7 @@
 #include "driver/onnx/lower_onnx.h"
 #include "driver/validate_export.h"
 #include "engines/card.h"
+#include "engines/device.h"
 #include "engines/engine.h"
 #include "engines/lint.h"
 
@@ -55,6 +56,7 @@ class OnnxExport final : public Export {
   Status build(Program program, const OnnxOptions& options, const ExportInput& input, Diagnostics& diagnostics) {
     note_fixed_dims(program);
     ARGOSY_TRY_STATUS(plan(program, options, input));
+    note_device(options);
     std::vector<BoundGraph> bound;
     for (const engines::GraphPlan& graph : plan_.graphs) {
       const Component* component = program.find_component(graph.component);
@@ -112,8 +114,10 @@ class OnnxExport final : public Export {
     engine_ = engines::find_engine(options.engine);
     if (engine_ == nullptr)
       return fail(ErrorCode::kInvalidInput, format("there is no engine {}", quoted(options.engine)));
+    ARGOSY_TRY(device_, device_of(options));
     if (destination_.is_folder) {
       ARGOSY_TRY(source_, engines::read_source_model(input.model, manifest_.root()));
+      source_->device = device_;
       ARGOSY_TRY(plan_, engine_->plan(*source_));
       return {};
     }
@@ -123,11 +127,20 @@ class OnnxExport final : public Export {
     return {};
   }
 
+  /// What is known of the device, for those who use the bundle.
+  void note_device(const OnnxOptions& options) {
+    if (device_->evidence.empty()) return;
+    plan_.notes.push_back(format("for {}, but checks ran on the CPU: {}", device_->title, device_->evidence));
+    if (!engine_->limits.has_runtime_ops || options.lowering.optimize != onnx::Optimize::kEngine)
+      plan_.notes.emplace_back("the graphs have ops of ONNX alone, so they are the same for all devices");
+  }
+
   OnnxOptions with_engine_ops(OnnxOptions options) const {
     bool uses_them = options.lowering.optimize == onnx::Optimize::kEngine;
-    options.lowering.uses_runtime_ops = uses_them && engine_->limits.has_runtime_ops;
+    options.lowering.runtime_ops = uses_them && engine_->limits.has_runtime_ops ? device_->ops : RuntimeOps();
     options.lowering.pads_at_end = uses_them && engine_->limits.pads_at_end;
-    options.lowering.longest_text = plan_.longest_text;
+    options.lowering.longest_text = device_->turns_in_attention ? plan_.longest_text : 0;
+    options.lowering.packs_attention = device_->packs_attention;
     options.lowering.joins_weights = options.weights != onnx::WeightsMode::kLink;
     return options;
   }
@@ -175,6 +188,7 @@ class OnnxExport final : public Export {
       ManifestOptions about;
       about.format = kFormat;
       about.component = part.components[i];
+      if (device_->name != engines::kUsualDevice) about.device = device_->name;
       about.check = check;
       part.bundle.set_metadata(i, std::string(kOnnxManifestKey), export_manifest(manifest_.root(), about));
       auto add = [&](std::string_view key, JsonView value) {
@@ -231,6 +245,7 @@ class OnnxExport final : public Export {
     about.format = kFormat;
     about.check = check;
     about.engine = engine_->name;
+    if (device_->name != engines::kUsualDevice) about.device = device_->name;
     for (const engines::GraphPlan& graph : plan_.graphs) {
       ManifestGraph& entry = about.graphs.emplace_back(graph.file, graph.component);
       for (const Edit& edit : graph.edits) {
@@ -266,6 +281,7 @@ class OnnxExport final : public Export {
 
   JsonDocument manifest_;  // of the capture
   const engines::Engine* engine_ = nullptr;
+  const engines::Device* device_ = nullptr;
   std::optional<engines::SourceModel> source_;  // of a folder
   engines::BundlePlan plan_;
   std::vector<Part> parts_;

@@ -12,6 +12,13 @@ bool is_shape_only(const TensorSource& source) { return source.recipe().starts_w
 
 }  // namespace
 
+Result<const engines::Device*> device_of(const OnnxOptions& options) {
+  const engines::Device* device = engines::find_device(options.device);
+  if (device != nullptr) return device;
+  return fail(ErrorCode::kInvalidInput, format("there is no device {}", quoted(options.device)),
+              format("name one of {}", engines::device_names()));
+}
+
 Status check_opset(const OnnxOptions& options) {
   int opset = options.lowering.opset;
   if (opset >= onnx::kMinOpset && opset <= onnx::kMaxOpset) return {};

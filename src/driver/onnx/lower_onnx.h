@@ -7,9 +7,13 @@
 #include "base/result.h"
 #include "border/bind_graphs.h"
 #include "driver/backend_options.h"
+#include "engines/device.h"
 #include "ir/program.h"
 
 namespace argosy {
+
+/// The device that is asked for.
+Result<const engines::Device*> device_of(const OnnxOptions& options);
 
 /// Fails unless the opset is one that can be written.
 Status check_opset(const OnnxOptions& options);

@@ -16,13 +16,25 @@ void write_names(JsonWriter& json, std::string_view key,
   json.end_object();
 }
 
-void write_section(JsonWriter& json, const Section& section) {
+/// The decoder's hold for all graphs that have none of their own; without a provider the engine takes the CPU.
+void write_session_options(JsonWriter& json, const Section& section, const Device* device) {
+  bool has_provider = device != nullptr && !device->provider.empty();
+  if (has_provider && section.name != "decoder") return;
+  json.key("session_options").begin_object();
+  json.key("log_id").value("onnxruntime-genai");
+  json.key("provider_options").begin_array();
+  if (has_provider) {
+    json.begin_object().key(device->provider).begin_object();
+    for (const auto& [key, value] : device->provider_options) json.key(key).value(value);
+    json.end_object().end_object();
+  }
+  json.end_array().end_object();
+}
+
+void write_section(JsonWriter& json, const Section& section, const Device* device) {
   json.key(section.name).begin_object();
   if (!section.file.empty()) {
-    json.key("session_options").begin_object();
-    json.key("log_id").value("onnxruntime-genai");
-    json.key("provider_options").begin_array().end_array();
-    json.end_object();
+    write_session_options(json, section, device);
     json.key("filename").value(section.file);
   }
   for (const auto& [key, text] : section.texts) json.key(key).value(text);
@@ -98,7 +110,7 @@ std::string config_text(const Config& config, const SourceModel& model) {
   write_tokens(json, config, model);
   json.key("context_length").value(config.context_length);
   json.key("vocab_size").value(config.vocab_size);
-  for (const Section& section : config.sections) write_section(json, section);
+  for (const Section& section : config.sections) write_section(json, section, model.device);
   json.end_object();
   write_search(json, config, model);
   json.end_object();

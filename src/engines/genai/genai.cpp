@@ -69,6 +69,7 @@ Result<BundlePlan> plan_kind(const SourceModel& model) {
 
 // Caches grow in place where the engine's own attention continues all of them: then it allocates them once.
 Status finish_genai(const SourceModel& model, const std::vector<WrittenGraph>& graphs, BundlePlan& plan) {
+  if (model.device != nullptr && !model.device->shares_caches) return {};
   for (const WrittenGraph& graph : graphs) {
     auto planned = std::ranges::find(plan.graphs, graph.file, &GraphPlan::file);
     const ComponentInterface* component = planned == plan.graphs.end() ? nullptr : model.component(planned->component);

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "engines/card.h"
+#include "engines/device.h"
 #include "engines/engine.h"
 #include "io/test_folder.h"
 
@@ -66,6 +67,25 @@ TEST(Genai, caches_share_their_buffers_where_the_engines_attention_continues_all
     ASSERT_TRUE(finish_genai(model, {{"model.onnx", 1, kept}}, plan));
     JsonDocument config = JsonDocument::parse(plan.files[0].text, "genai_config.json").value();
     EXPECT_EQ(config.root().find("search").find("past_present_share_buffer").as_bool(), kept == 4) << kept;
+  }
+}
+
+TEST(Genai, names_the_provider_of_a_device) {
+  JsonDocument document = JsonDocument::parse(manifest(kTwoLayers), "capture.json").value();
+  SourceModel model = read_source_model("", document.root()).value();
+  for (const Device& device : all_devices()) {
+    model.device = &device;
+    BundlePlan plan = plan_genai(model).value();
+    ASSERT_TRUE(finish_genai(model, {{"model.onnx", 1, 4}}, plan));
+    JsonDocument config = JsonDocument::parse(plan.files[0].text, "genai_config.json").value();
+    JsonView root = config.root();
+    EXPECT_EQ(root.find("search").find("past_present_share_buffer").as_bool(), device.shares_caches) << device.name;
+    JsonView options = root.find("model").find("decoder").find("session_options").find("provider_options");
+    ASSERT_EQ(options.size(), device.provider.empty() ? 0 : 1) << device.name;
+    for (JsonView each : options.items()) {
+      for (const auto& [key, value] : device.provider_options)
+        EXPECT_EQ(each.find(device.provider).find(key).as_string(), value) << device.name;
+    }
   }
 }
 

@@ -104,6 +104,7 @@ Result<std::string> config_text(const SourceModel& model, const ConfigPlan& plan
     changes.push_back({std::move(path), std::move(value)});
   };
   add({"dtype"}, dtype);
+  if (model.device != nullptr && !model.device->provider.empty()) add({"device"}, std::string(model.device->provider));
   for (const WrittenGraph& graph : graphs) {
     if (graph.data_files > kMaxDataFiles) {
       return fail(ErrorCode::kUnsupportedFeature,

@@ -1,8 +1,9 @@
-// Opens page.html in headless Chromium and prints what it computed as JSON:
+// Opens a page of this folder in headless Chromium and prints what it computed as JSON:
 //
-//   node --experimental-websocket browser.mjs --modules node_modules --bundle FOLDER [--screenshot FILE.png] [--browser chromium]
+//   node --experimental-websocket browser.mjs --modules node_modules --bundle FOLDER [--page page.html] [--name minilm] [--webgpu]
+//       [--query '{"key": "value"}'] [--screenshot FILE.png] [--browser chromium]
 //
-// Everything comes from a server on localhost that this script runs: the page, the engine's files, and the bundle.
+// The page finds the bundle under its name. With --webgpu it has a GPU, in software. Everything comes from a server on localhost that this script runs: the page, the engine's files, and the bundle.
 import { spawn } from 'node:child_process';
 import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -15,6 +16,10 @@ const { values: options } = parseArgs({
   options: {
     modules: { type: 'string' },
     bundle: { type: 'string' },
+    page: { type: 'string', default: 'page.html' },
+    name: { type: 'string', default: 'minilm' },
+    webgpu: { type: 'boolean', default: false },
+    query: { type: 'string', default: '{}' },
     screenshot: { type: 'string' },
     browser: { type: 'string', default: 'chromium' },
     seconds: { type: 'string', default: '180' },
@@ -24,14 +29,14 @@ const here = dirname(fileURLToPath(import.meta.url));
 const FOLDERS = {
   '/lib/': join(options.modules, '@huggingface/transformers/dist'),
   '/ort/': join(options.modules, 'onnxruntime-web/dist'),
-  '/models/minilm/': options.bundle,
+  [`/models/${options.name}/`]: options.bundle,
 };
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm', '.json': 'application/json' };
 
 const server = createServer((request, response) => {
   const path = normalize(decodeURIComponent(new URL(request.url, 'http://localhost').pathname));
   const prefix = Object.keys(FOLDERS).find((each) => path.startsWith(each));
-  const file = path === '/' ? join(here, 'page.html') : prefix && join(FOLDERS[prefix], path.slice(prefix.length));
+  const file = path === '/' ? join(here, options.page) : prefix && join(FOLDERS[prefix], path.slice(prefix.length));
   if (!file || !existsSync(file) || !statSync(file).isFile()) {
     response.writeHead(404).end();
     return;
@@ -42,12 +47,13 @@ const server = createServer((request, response) => {
   else createReadStream(file).pipe(response);
 });
 await new Promise((ready) => server.listen(0, '127.0.0.1', ready));
-const address = `http://127.0.0.1:${server.address().port}/`;
+const address = `http://127.0.0.1:${server.address().port}/?${new URLSearchParams(JSON.parse(options.query))}`;
 
+const GPU = options.webgpu ? ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'] : ['--disable-gpu'];
 const profile = mkdtempSync(join(tmpdir(), 'argosy-browser-'));
 const browser = spawn(
   options.browser,
-  ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run', '--hide-scrollbars', '--remote-debugging-port=0',
+  ['--headless=new', '--no-sandbox', ...GPU, '--disable-dev-shm-usage', '--no-first-run', '--hide-scrollbars', '--remote-debugging-port=0',
     `--user-data-dir=${profile}`, '--window-size=900,560', 'about:blank'],
   { stdio: 'ignore' },
 );

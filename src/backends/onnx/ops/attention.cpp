@@ -106,7 +106,9 @@ void emit_rotary(const NodeTranslator& e, const Translation&) {
 
 constexpr size_t kPlaceOfSinks = 11;  // among the inputs of GroupQueryAttention
 
-bool has_rotary(const LoweringOptions& options) { return options.opset >= kOpsetOfNorms || options.uses_runtime_ops; }
+bool has_rotary(const LoweringOptions& options) {
+  return options.opset >= kOpsetOfNorms || options.runtime_ops.has(RuntimeOp::kRotaryEmbedding);
+}
 
 // group_query_attention(Tensor query, Tensor? key, Tensor? value, Tensor past_key, Tensor past_value, Tensor mask,
 //                       Tensor? cos, Tensor? sin, Tensor? sinks, int heads, int key_heads, float scale, float softcap,

@@ -13,7 +13,7 @@ void emit_linear(const NodeTranslator& e, const Translation&) {
     return e.yield(bias.is_valid() ? e.add(product, bias) : product);
   }
   // ONNX Runtime's own op multiplies any number of dims.
-  if (e.uses_runtime_ops() && shape.size() > 2 && e.type("input").dtype == DType::kF32) {
+  if (shape.size() > 2 && e.takes(RuntimeOp::kFusedMatMul, e.type("input").dtype)) {
     Ref product = e.node("com.microsoft.FusedMatMul", {input, weight}, {{"transB", int64_t{1}}});
     return e.yield(bias.is_valid() ? e.add(product, bias) : product);
   }

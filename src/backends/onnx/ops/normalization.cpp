@@ -62,7 +62,9 @@ void emit_sum_and_norm(const NodeTranslator& e, const Translation&) {
   e.yield({results[0], results[3]});
 }
 
-bool has_rms_norm(const LoweringOptions& options) { return options.opset >= kOpsetOfNorms || options.uses_runtime_ops; }
+bool has_rms_norm(const LoweringOptions& options) {
+  return options.opset >= kOpsetOfNorms || options.runtime_ops.has(RuntimeOp::kSimplifiedLayerNormalization);
+}
 
 /// A vector [channels] so that it broadcasts over [batch, channels, ...].
 Ref over_channels(const NodeTranslator& e, Ref vector, int64_t rank) {
