@@ -2,6 +2,7 @@
 
 #include "backends/onnx/cached_attention.h"
 #include "backends/onnx/linear_attention.h"
+#include "backends/onnx/multi_head_attention.h"
 #include "backends/onnx/sum_and_norm.h"
 #include "backends/onnx/translations.h"
 #include "passes/compact_ids.h"
@@ -39,6 +40,8 @@ constexpr NamedPass kPasses[] = {
     {"join-sums-and-norms", "RMS norms of sums as one op of ONNX Runtime's; after recognise", join_sums_and_norms},
     {"use-linear-attention", "scans over a state of keys and values as one op of ONNX Runtime's; after normalise",
      use_linear_attention},
+    {"use-multi-head-attention", "attention without a cache as one op of ONNX Runtime's; after recognise",
+     use_multi_head_attention},
 };
 
 }  // namespace
@@ -62,6 +65,7 @@ Pipeline onnx_pipeline(const LoweringOptions& options, std::optional<Pass> bind)
           use_group_query_attention({.longest_text = options.longest_text, .joins_weights = options.joins_weights}));
     if (options.uses_runtime_ops) {
       pipeline.add(use_linear_attention());
+      pipeline.add(use_multi_head_attention());
       pipeline.add(join_sums_and_norms());
     }
     pipeline.add(join_views());
