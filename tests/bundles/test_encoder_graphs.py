@@ -62,7 +62,7 @@ ENCODERS = {
     # Rotary embeddings, and every second layer sees a window of tokens only. One product gives queries, keys and values.
     "modernbert": Encoder(
         transformers.ModernBertConfig(**TEXT, global_attn_every_n_layers=2, local_attention=4, pad_token_id=0, cls_token_id=1, sep_token_id=2),
-        transformers.ModernBertModel, text_inputs, ops=0, biases=False,
+        transformers.ModernBertModel, text_inputs, biases=False,
     ),
     "vit": Encoder(transformers.ViTConfig(**IMAGE), transformers.ViTModel, lambda: {"pixel_values": images()}, masks=False),
     "clip": Encoder(

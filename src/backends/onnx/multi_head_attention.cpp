@@ -22,9 +22,9 @@ constexpr std::string_view kMultiHeadAttention =
 constexpr int64_t kLongest = int64_t{1} << 40;  // texts are shorter
 constexpr size_t kHeadRank = 4;
 
-/// A projection that was split to heads.
+/// Queries, keys or values before they were split to heads.
 struct Projected {
-  ValueId tensor;         // [batch, tokens, heads * width]; invalid: it is something else
+  ValueId tensor;         // [batch, tokens, heads * width], or the same with heads as a dim; invalid: something else
   double factor = 1;      // that it was multiplied with before it was split
   bool is_alone = false;  // nothing but attention reads it
 };
@@ -79,13 +79,16 @@ class MultiHeadFinder {
   Projected projected(const AtenBuilder& f, ValueId heads) const {
     Projected result;
     const argosy::Node* swapped = f.made_by(heads, "aten.permute.default");
-    const argosy::Node* split = f.made_by(swapped, 0, "aten.reshape.default");
-    if (split == nullptr || numbers(swapped->arguments[1]) != kHeadsAndTokens) return result;
-    ValueId by_token = AtenBuilder::operand(*swapped, 0), merged = AtenBuilder::operand(*split, 0);
-    const argosy::Sizes& shape = f.shape(by_token);
+    if (swapped == nullptr || numbers(swapped->arguments[1]) != kHeadsAndTokens) return result;
+    result.tensor = AtenBuilder::operand(*swapped, 0);
+    result.is_alone = is_read_once(heads) && is_read_once(result.tensor);
+    const argosy::Node* split = f.made_by(result.tensor, "aten.reshape.default");
+    if (split == nullptr) return result;
+    const argosy::Sizes& shape = f.shape(result.tensor);
+    ValueId merged = AtenBuilder::operand(*split, 0);
     if (f.shape(merged) != argosy::Sizes{shape[0], shape[1], f.symbols().mul(shape[2], shape[3])}) return result;
     result.tensor = merged;
-    result.is_alone = is_read_once(heads) && is_read_once(by_token) && is_read_once(merged);
+    result.is_alone = result.is_alone && is_read_once(merged);
     const argosy::Node* scaled = f.made_by(merged, "aten.mul.Scalar");
     const double* factor = scaled == nullptr ? nullptr : scaled->arguments[1].get_if<double>();
     if (factor == nullptr || *factor == 0) return result;
@@ -160,6 +163,11 @@ class MultiHeadFinder {
     if (!q.tensor.is_valid() || !k.tensor.is_valid() || !v.tensor.is_valid() || v.factor != 1) return false;
     double scale = f.number("scale").value_or(1.0 / std::sqrt(static_cast<double>(*width))) * q.factor * k.factor;
     if (scale == 0) return false;  // stands for the default
+    for (Projected* part : {&q, &k, &v}) {
+      const argosy::Sizes shape = f.shape(part->tensor);
+      if (shape.size() == kHeadRank)
+        part->tensor = f.reshape(part->tensor, {shape[0], shape[1], f.symbols().mul(shape[2], shape[3])});
+    }
     Argument bias = take_biases(f, {&q, &k, &v});
     ValueId attended = f.node(kMultiHeadAttention,
                               {{"query", q.tensor},
