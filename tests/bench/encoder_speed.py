@@ -62,7 +62,7 @@ def encoders() -> dict[str, Encoder]:
         "whisper": Encoder(
             whisper, "WhisperForConditionalGeneration", "bart", file="encoder_model.onnx", part=lambda model: model.model.encoder, heads=8, width=512
         ),
-        "clip": Encoder(clip, "CLIPModel", "clip", (16, 77), output="text_embeds"),
+        "clip": Encoder(clip, "CLIPModel", "clip", (16, 77), output="logits_per_image"),
     }  # fmt: skip
 
 
