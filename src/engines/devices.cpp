@@ -17,7 +17,8 @@ constexpr RuntimeOps kNormsAndRotary = RuntimeOps()
 constexpr RuntimeOps kCpuOps = kNormsAndRotary.with(kFusedMatMul, {kF32})
                                    .with(kGroupQueryAttention, {kF32, kF16})
                                    .with(kLinearAttention, {kF32})
-                                   .with(kMixtureOfExperts, {kF32});
+                                   .with(kMixtureOfExperts, {kF32})
+                                   .with(kMultiHeadAttention, {kF32});
 
 // Kernels of onnxruntime-webgpu 1.27, run by tests/sweeps webgpu. FusedMatMul has none: each would be a copy to the CPU
 // and back. GroupQueryAttention is wrong for prompts on devices whose subgroups have 4 lanes: its shader takes 8 keys

@@ -138,7 +138,9 @@ class StructureFinder {
   std::string why_no_attention(uint32_t scores) const {
     if (!uses_runtime_ops_) return why_no_op(kOpsetOfAttention);
     std::optional<uint32_t> joined = joined_keys(scores);
-    if (!joined) return "its keys are not a cache joined with new ones, which GroupQueryAttention is for";
+    if (!joined)
+      return "its keys are not a cache joined with new ones, which GroupQueryAttention is for, nor f32 with tokens "
+             "before heads, which MultiHeadAttention is for";
     for (uint32_t value : walk_.node(*joined).inputs) {
       std::optional<uint32_t> index = walk_.graph_input(value);
       if (!index) continue;

@@ -53,7 +53,7 @@ def test_every_translation_has_a_row() -> None:
     # For engines with ops of their own: tests/bundles/test_fast_graphs.py needs them.
     of_engines = {
         "aten.rms_norm.default", "argosy.rotary.default", "onnx.group_query_attention.default", "onnx.linear_attention.default",
-        "onnx.sum_and_norm.default", "onnx.experts.default",
+        "onnx.sum_and_norm.default", "onnx.experts.default", "onnx.multi_head_attention.default",
     }  # fmt: skip
     assert sorted(set(_core.onnx_translations()) - COVERED - at_borders - of_engines) == []
 

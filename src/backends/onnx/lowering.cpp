@@ -3,6 +3,7 @@
 #include "backends/onnx/cached_attention.h"
 #include "backends/onnx/linear_attention.h"
 #include "backends/onnx/mixture_of_experts.h"
+#include "backends/onnx/multi_head_attention.h"
 #include "backends/onnx/sum_and_norm.h"
 #include "backends/onnx/translations.h"
 #include "passes/compact_ids.h"
@@ -44,6 +45,8 @@ constexpr NamedPass kPasses[] = {
      use_linear_attention},
     {"use-mixture-of-experts", "experts and what sorts tokens for them as one op of ONNX Runtime's; after normalise",
      use_mixture_of_experts},
+    {"use-multi-head-attention", "attention without a cache as one op of ONNX Runtime's; after recognise",
+     use_multi_head_attention},
 };
 
 }  // namespace
@@ -71,6 +74,7 @@ Pipeline onnx_pipeline(const LoweringOptions& options, std::optional<Pass> bind)
                                               .packs = options.packs_attention}));
     }
     if (ops.has(RuntimeOp::kLinearAttention)) pipeline.add(use_linear_attention());
+    if (ops.has(RuntimeOp::kMultiHeadAttention)) pipeline.add(use_multi_head_attention());
     if (ops.has(RuntimeOp::kMixtureOfExperts) && options.joins_weights) pipeline.add(use_mixture_of_experts());
     if (ops.has(RuntimeOp::kSkipSimplifiedLayerNormalization)) pipeline.add(join_sums_and_norms());
     pipeline.add(join_views());

@@ -16,6 +16,7 @@ enum class RuntimeOp : uint8_t {
   kSimplifiedLayerNormalization,
   kSkipSimplifiedLayerNormalization,
   kMixtureOfExperts,
+  kMultiHeadAttention,
 };
 
 /// Which of them may be used, and with which element types. A few bits; cheap to copy.

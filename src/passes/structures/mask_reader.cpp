@@ -267,6 +267,16 @@ bool MaskReader::always_holds(const PositionCondition& condition) const {
   return least >= 0;
 }
 
+bool MaskReader::hides_nothing(ValueId mask) const {
+  const TensorType* type = graph_[mask].tensor();
+  const Known& found = known(mask);
+  if (type == nullptr || !found.allowed || found.padding) return false;
+  return std::ranges::all_of(*found.allowed, [&](const Atom& atom) {
+    auto one = condition(atom.elements, *type);
+    return one && always_holds(*one);
+  });
+}
+
 std::optional<MaskMeaning> MaskReader::read(ValueId mask) const {
   const TensorType* type = graph_[mask].tensor();
   if (type == nullptr || type->shape.size() < 2) return std::nullopt;

@@ -52,6 +52,8 @@ class MaskReader {
   /// Reads a mask [1, …, sequence or 1, total or 1] of booleans, or of zeros and very small numbers; with padding the
   /// first of four dims may be the batch. nullopt: it is something else.
   std::optional<MaskMeaning> read(ValueId mask) const;
+  /// Whether every token may attend to every key, in all rows of a batch.
+  bool hides_nothing(ValueId mask) const;
 
  private:
   struct Atom {

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "backends/onnx/translations.h"
 
@@ -18,6 +19,23 @@ Ref repeated_heads(const NodeTranslator& e, Ref value, Shape shape, SymExpr head
   narrow[narrow.size() - 3] = e.number(1);
   Ref spread = e.unsqueeze(value, {static_cast<int64_t>(shape.size()) - 2});
   return e.reshape(e.expand(spread, narrow, wide), wide, joined);
+}
+
+/// What stands for a score that is hidden: the most negative finite number.
+Ref lowest_score(const NodeTranslator& e, Ref scores, DType dtype) {
+  double lowest = std::numeric_limits<double>::lowest();
+  if (dtype == DType::kF32) lowest = static_cast<double>(std::numeric_limits<float>::lowest());
+  if (dtype == DType::kF16) lowest = -65504.0;
+  if (dtype == DType::kBF16) lowest = -3.3895e38;
+  return e.like(scores, lowest);
+}
+
+/// Whether each query of a mask may attend to anything; the last dim becomes 1.
+Ref sees_something(const NodeTranslator& e, Ref mask, DType dtype) {
+  Ints last = {-1};
+  if (dtype == DType::kBool) return e.cast(e.reduce("ReduceMax", e.cast(mask, DType::kI32), last, true), dtype);
+  return e.node("Greater",
+                {e.reduce("ReduceMax", mask, last, true), e.like(mask, -std::numeric_limits<double>::infinity())});
 }
 
 // scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.,
@@ -45,22 +63,12 @@ void emit_sdpa(const NodeTranslator& e, const Translation&) {
 
   // A query that may attend to nothing gives 0 in torch, where a softmax over -inf alone gives NaN: such rows are
   // computed on a finite number and dropped. `sees` is the same for all layers that share a mask.
-  Ref lowest = e.like(scores, std::numeric_limits<double>::lowest());
-  if (dtype == DType::kF32) lowest = e.like(scores, static_cast<double>(std::numeric_limits<float>::lowest()));
-  if (dtype == DType::kF16) lowest = e.like(scores, -65504.0);
-  if (dtype == DType::kBF16) lowest = e.like(scores, -3.3895e38);
-  Ref sees;
+  Ref lowest = lowest_score(e, scores, dtype), sees;
   if (e.has("attn_mask")) {
     Ref mask = e.tensor("attn_mask");
-    Ints last = {-1};
-    if (e.type("attn_mask").dtype == DType::kBool) {
-      scores = e.node("Where", {mask, scores, lowest});
-      sees = e.cast(e.reduce("ReduceMax", e.cast(mask, DType::kI32), last, true), DType::kBool);
-    } else {
-      scores = e.node("Max", {e.add(scores, e.cast(mask, dtype)), lowest});
-      sees = e.node("Greater",
-                    {e.reduce("ReduceMax", mask, last, true), e.like(mask, -std::numeric_limits<double>::infinity())});
-    }
+    sees = sees_something(e, mask, e.type("attn_mask").dtype);
+    scores = e.type("attn_mask").dtype == DType::kBool ? e.node("Where", {mask, scores, lowest})
+                                                       : e.node("Max", {e.add(scores, e.cast(mask, dtype)), lowest});
   } else if (e.flag("is_causal")) {
     Ref shape = e.sizes(Shape(
         std::vector<SymExpr>{query_shape[static_cast<size_t>(rank) - 2], key_shape[static_cast<size_t>(rank) - 2]}));
@@ -142,6 +150,45 @@ void emit_group_query_attention(const NodeTranslator& e, const Translation&) {
   e.yield(e.builder().node("com.microsoft.GroupQueryAttention", std::move(inputs), 3, std::move(attributes)));
 }
 
+constexpr size_t kPlaceOfBias = 5;  // what is added to scores, among the inputs of MultiHeadAttention
+
+// multi_head_attention(Tensor query, Tensor key, Tensor value, Tensor? bias, Tensor? mask, int heads, float scale,
+//                      bool causal) -> Tensor
+void emit_multi_head_attention(const NodeTranslator& e, const Translation&) {
+  Refs inputs = {e.tensor("query"), e.tensor("key"), e.tensor("value"), e.tensor("bias")};
+  int64_t heads = e.integer("heads");
+  Attributes attributes = {{"num_heads", heads}, {"scale", static_cast<float>(e.real("scale"))}};
+  if (e.flag("causal")) attributes.push_back({"unidirectional", int64_t{1}});
+  Shape query = e.shape("query"), result = e.result().shape;
+  if (!e.has("mask")) {
+    if (!e.has("bias")) inputs.pop_back();
+    return e.yield(e.node("com.microsoft.MultiHeadAttention", std::move(inputs), std::move(attributes)));
+  }
+  // The op adds a mask of four dims, the last two in full. All layers that share a mask share this.
+  Ref mask = e.tensor("mask");
+  DType dtype = e.type("mask").dtype;
+  std::vector<SymExpr> own(e.shape("mask").begin(), e.shape("mask").end());
+  Ints missing(4 - own.size());
+  std::iota(missing.begin(), missing.end(), 0);
+  if (!missing.empty()) mask = e.unsqueeze(mask, missing);
+  own.insert(own.begin(), missing.size(), e.number(1));
+  std::vector<SymExpr> full = {own[0], own[1], query[1], e.shape("key")[1]};
+  Ref lowest = lowest_score(e, inputs[0], DType::kF32);
+  Ref added = dtype == DType::kBool ? e.node("Where", {mask, e.like(inputs[0], 0), lowest})
+                                    : e.node("Max", {e.cast(mask, DType::kF32), lowest});
+  if (full != own) added = e.expand(added, own, full);
+  inputs.resize(kPlaceOfBias);
+  inputs.push_back(added);
+  Ref attended = e.node("com.microsoft.MultiHeadAttention", std::move(inputs), std::move(attributes));
+  // Queries that see nothing have averaged all values. Multiplied with 0 they are what torch gives.
+  Ref sees = e.cast(sees_something(e, mask, dtype), DType::kF32);
+  if (own[1].as_integer() == 1) return e.yield(e.mul(attended, e.squeeze(sees, {1})));
+  std::vector<SymExpr> by_head = {result[0], result[1], e.number(heads),
+                                  e.symbols().floor_div(result[2], e.number(heads))};
+  attended = e.mul(e.reshape(attended, result, by_head), e.transpose(sees, {0, 2, 1, 3}));
+  e.yield(e.reshape(attended, by_head, result));
+}
+
 // linear_attention(Tensor query, Tensor key, Tensor value, Tensor state, Tensor decay, Tensor? beta, int heads)
 //                  -> (Tensor, Tensor)
 void emit_linear_attention(const NodeTranslator& e, const Translation&) {
@@ -158,6 +205,7 @@ constexpr Translation kAttention[] = {
     {"argosy.rotary.default", emit_rotary, {}, "RotaryEmbedding", has_rotary},
     {"onnx.group_query_attention.default", emit_group_query_attention},
     {"onnx.linear_attention.default", emit_linear_attention},
+    {"onnx.multi_head_attention.default", emit_multi_head_attention},
     {"aten.scaled_dot_product_attention.default",
      emit_sdpa,
      {},

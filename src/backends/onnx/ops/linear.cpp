@@ -12,11 +12,10 @@ void emit_linear(const NodeTranslator& e, const Translation&) {
     Ref product = e.node("MatMul", {input, weight});
     return e.yield(bias.is_valid() ? e.add(product, bias) : product);
   }
-  // ONNX Runtime's own op multiplies any number of dims.
-  if (shape.size() > 2 && e.takes(RuntimeOp::kFusedMatMul, e.type("input").dtype)) {
-    Ref product = e.node("com.microsoft.FusedMatMul", {input, weight}, {{"transB", int64_t{1}}});
-    return e.yield(bias.is_valid() ? e.add(product, bias) : product);
-  }
+  // ONNX Runtime's own op multiplies any number of dims, but adds no bias: another pass over the result takes longer
+  // than what Gemm needs.
+  if (shape.size() > 2 && !bias.is_valid() && e.takes(RuntimeOp::kFusedMatMul, e.type("input").dtype))
+    return e.yield(e.node("com.microsoft.FusedMatMul", {input, weight}, {{"transB", int64_t{1}}}));
   std::vector<SymExpr> rows = {SymExpr(), shape.back()};
   Refs inputs = {shape.size() == 2 ? input : e.reshape(input, shape, rows), weight};
   if (bias.is_valid()) inputs.push_back(bias);
