@@ -182,6 +182,13 @@ const Node* AtenBuilder::made_by(const Node* reader, size_t index, std::string_v
   return tensor == nullptr ? nullptr : made_by(*tensor, op);
 }
 
+bool AtenBuilder::adds_as_is(const Node* sum) {
+  if (sum == nullptr) return false;
+  const auto* whole = sum->arguments[2].get_if<int64_t>();
+  const auto* real = sum->arguments[2].get_if<double>();
+  return (whole != nullptr && *whole == 1) || (real != nullptr && *real == 1);
+}
+
 ValueId AtenBuilder::size_node(ValueId tensor, size_t dim) {
   SymExpr size = shape(tensor)[dim];
   for (const auto& [known, number] : known_sizes_) {

@@ -93,6 +93,8 @@ class AtenBuilder {
   const Node* made_by(ValueId tensor, std::string_view op) const;
   /// The same for an operand of `reader`, which may be null: matches chains of nodes from the last one backwards.
   const Node* made_by(const Node* reader, size_t index, std::string_view op) const;
+  /// Whether a sum or a difference, which may be null, takes its second operand as it is: times an alpha of 1.
+  static bool adds_as_is(const Node* sum);
   /// An operand that is one tensor.
   static ValueId operand(const Node& node, size_t index) { return std::get<ValueId>(node.arguments[index].variant()); }
   DType dtype(ValueId tensor) const { return type(tensor).dtype; }

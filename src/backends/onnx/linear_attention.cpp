@@ -42,7 +42,7 @@ class StepReader {
     if (f_.rank(new_state) != 4) return std::nullopt;
     Step step{.is_transposed = is_transposed_};
     const argosy::Node* sum = f_.made_by(new_state, "aten.add.Tensor");
-    if (sum == nullptr) return std::nullopt;
+    if (!AtenBuilder::adds_as_is(sum)) return std::nullopt;
     for (size_t i : {size_t{0}, size_t{1}}) {
       ValueId decayed = AtenBuilder::operand(*sum, i), written = AtenBuilder::operand(*sum, 1 - i);
       if (read_decayed(decayed, step) && read_written(written, decayed, step)) {
@@ -132,7 +132,7 @@ class StepReader {
     for (size_t i : {size_t{0}, size_t{1}}) {
       const argosy::Node* difference = f_.made_by(product, i, "aten.sub.Tensor");
       ValueId beta = spread(AtenBuilder::operand(*product, 1 - i), 2);
-      if (difference == nullptr || !beta.is_valid() || !is_input(beta)) continue;
+      if (!AtenBuilder::adds_as_is(difference) || !beta.is_valid() || !is_input(beta)) continue;
       step.beta = beta;
       step.value = AtenBuilder::operand(*difference, 0);
       return is_input(step.value) && read_with(AtenBuilder::operand(*difference, 1), decayed) == step.key;

@@ -56,7 +56,7 @@ class ExpertsReader {
 
   std::optional<Product> product(ValueId tensor, ValueId sorted) const {
     Product result;
-    if (const argosy::Node* sum = f_.made_by(tensor, "aten.add.Tensor")) {
+    if (const argosy::Node* sum = f_.made_by(tensor, "aten.add.Tensor"); AtenBuilder::adds_as_is(sum)) {
       for (size_t i : {size_t{0}, size_t{1}}) {
         auto bias = indexed(AtenBuilder::operand(*sum, i));
         if (!bias || bias->second != sorted) continue;
@@ -97,7 +97,7 @@ class ExpertsReader {
       ValueId factor = AtenBuilder::operand(*product, 1 - i);
       if (const argosy::Node* sum = f_.made_by(factor, "aten.add.Scalar")) {
         std::optional<double> beta = real(sum->arguments[1]);
-        if (!beta) return std::nullopt;
+        if (!beta || !AtenBuilder::adds_as_is(sum)) return std::nullopt;
         result.beta = *beta;
         factor = AtenBuilder::operand(*sum, 0);
       }

@@ -24,10 +24,7 @@ Result<bool> join_sum_and_norm(RuleContext& context, const RewriteRule& rule) {
     if (add == nullptr || !eps || !f.has("weight") || f.rank(sum) != kRank) return false;
     const TensorType type = f.type(sum);
     const auto *a = add->arguments[0].get_if<ValueId>(), *b = add->arguments[1].get_if<ValueId>();
-    const auto* whole = add->arguments[2].get_if<int64_t>();
-    const auto* real = add->arguments[2].get_if<double>();
-    bool is_plain = (whole != nullptr && *whole == 1) || (real != nullptr && *real == 1);
-    if (a == nullptr || b == nullptr || !is_plain) return false;
+    if (a == nullptr || b == nullptr || !AtenBuilder::adds_as_is(add)) return false;
     if (type.dtype != DType::kF32 && type.dtype != DType::kF16) return false;
     // Made where the sum is, the op is there for all who read the sum; so its weight must be one of the graph's, or
     // that plus a number, which is computed again there.

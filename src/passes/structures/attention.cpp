@@ -157,10 +157,9 @@ ValueId before_largest(const AtenBuilder& f, ValueId scores) {
   const Node* difference = f.made_by(scores, "aten.sub.Tensor");
   if (difference == nullptr) return scores;
   ValueId whole = AtenBuilder::operand(*difference, 0), largest = AtenBuilder::operand(*difference, 1);
-  const auto* alpha = difference->arguments[2].get_if<int64_t>();
   const Node* node = f.made_by(largest, "aten.max.dim");
   if (node == nullptr) node = f.made_by(largest, "aten.amax.default");
-  bool fits = node != nullptr && alpha != nullptr && *alpha == 1 && AtenBuilder::operand(*node, 0) == whole &&
+  bool fits = node != nullptr && AtenBuilder::adds_as_is(difference) && AtenBuilder::operand(*node, 0) == whole &&
               node->outputs[0] == largest && f.rank(largest) == f.rank(whole) && f.size(largest, -1).as_integer() == 1;
   return fits ? whole : scores;
 }
@@ -195,9 +194,8 @@ bool recognise_attention(AtenBuilder& f) {
     return false;  // a score that is joined and not cut off, or the reverse
   Argument mask;
   if (const Node* sum = f.made_by(scores, "aten.add.Tensor")) {
-    const auto* alpha = sum->arguments[2].get_if<int64_t>();
     ValueId added = AtenBuilder::operand(*sum, 1);
-    if (alpha == nullptr || *alpha != 1 || f.rank(added) != 4 || f.size(added, 1).as_integer() != 1) return false;
+    if (!AtenBuilder::adds_as_is(sum) || f.rank(added) != 4 || f.size(added, 1).as_integer() != 1) return false;
     scores = AtenBuilder::operand(*sum, 0);
     mask = added;
   }

@@ -41,11 +41,9 @@ std::optional<double> epsilon_of(const AtenBuilder& f, const Node* sum, ValueId 
 /// x before its mean was taken off; invalid: it was not.
 ValueId before_mean(const AtenBuilder& f, ValueId tensor) {
   const Node* difference = f.made_by(tensor, "aten.sub.Tensor");
-  if (difference == nullptr) return {};
-  const auto* alpha = difference->arguments[2].get_if<int64_t>();
+  if (!AtenBuilder::adds_as_is(difference)) return {};
   ValueId x = AtenBuilder::operand(*difference, 0);
-  bool fits = alpha != nullptr && *alpha == 1 && f.shape(x) == f.shape(tensor) &&
-              is_mean_of(f, f.made_by(difference, 1, "aten.mean.dim"), x);
+  bool fits = f.shape(x) == f.shape(tensor) && is_mean_of(f, f.made_by(difference, 1, "aten.mean.dim"), x);
   return fits ? x : ValueId();
 }
 

@@ -196,18 +196,12 @@ bool is_product_of(const AtenBuilder& f, ValueId tensor, ValueId a, ValueId b) {
   return (first == a && second == b) || (first == b && second == a);
 }
 
-bool is_plain_sum(const Node* sum) {
-  if (sum == nullptr) return false;
-  const auto* alpha = sum->arguments[2].get_if<int64_t>();
-  return alpha != nullptr && *alpha == 1;
-}
-
 /// cat(a * cos - b * sin, b * cos + a * sin) of the halves a and b, with each factor once.
 bool recognise_halves(AtenBuilder& f) {
   const ValueList& parts = f.tensors("tensors");
   if (parts.size() != 2 || f.integer("dim") != 3 || f.rank(parts[0]) != 4) return false;
   const Node *difference = f.made_by(parts[0], "aten.sub.Tensor"), *sum = f.made_by(parts[1], "aten.add.Tensor");
-  if (!is_plain_sum(difference) || !is_plain_sum(sum)) return false;
+  if (!AtenBuilder::adds_as_is(difference) || !AtenBuilder::adds_as_is(sum)) return false;
   const Node *by_cos = f.made_by(difference, 0, "aten.mul.Tensor"),
              *by_sin = f.made_by(difference, 1, "aten.mul.Tensor");
   if (by_cos == nullptr || by_sin == nullptr) return false;
