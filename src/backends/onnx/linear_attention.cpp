@@ -12,8 +12,9 @@
 
 // A step of such a scan, for one head with a state S [keys, values]:
 //   S = decay * S + key (x) written,  output = query^T S
-// where `written` is the value, or with the delta rule beta * (value - (decay * S)^T key). Models may keep S
-// transposed, as [values, keys], and write products with it as sums or as matmul.
+// where `written` is the value, or with the delta rule beta * (value - (decay * S)^T key). Products with S are
+// sums or matmul. A state that is kept as [values, keys] (Mamba 2) stays a scan: to turn it for the op and back takes
+// longer, for a token, than the step.
 
 namespace argosy::onnx {
 namespace {
@@ -28,19 +29,17 @@ constexpr std::string_view kLinearAttention =
 /// What the inputs of a step are: values of the scan's own graph; `beta` is invalid without the delta rule.
 struct Step {
   ValueId state, query, key, value, decay, beta;
-  bool is_transposed;  // the state is [batch, heads, values, keys]
 };
 
-/// Reads the graph of a step, for states of one of the two orders.
+/// Reads the graph of a step.
 class StepReader {
  public:
-  StepReader(const AtenBuilder& f, bool is_transposed)
-      : f_(f), is_transposed_(is_transposed), keys_(is_transposed ? 3 : 2), values_(is_transposed ? 2 : 3) {}
+  explicit StepReader(const AtenBuilder& f) : f_(f) {}
 
   /// What the new state and the output are computed from; nullopt: in another way.
   std::optional<Step> read(ValueId new_state, ValueId output) const {
     if (f_.rank(new_state) != 4) return std::nullopt;
-    Step step{.is_transposed = is_transposed_};
+    Step step;
     const argosy::Node* sum = f_.made_by(new_state, "aten.add.Tensor");
     if (!AtenBuilder::adds_as_is(sum)) return std::nullopt;
     for (size_t i : {size_t{0}, size_t{1}}) {
@@ -92,21 +91,21 @@ class StepReader {
     const argosy::Node* product = f_.made_by(sum, 0, "aten.mul.Tensor");
     if (product == nullptr) return {};
     std::optional<std::vector<int64_t>> dims = numbers(sum->arguments[1]);
-    if (!dims || dims->size() != 1 || wrap_dim((*dims)[0], 4) != keys_) return {};
+    if (!dims || dims->size() != 1 || wrap_dim((*dims)[0], 4) != kKeys) return {};
     for (size_t i : {size_t{0}, size_t{1}}) {
-      if (AtenBuilder::operand(*product, i) == state) return spread(AtenBuilder::operand(*product, 1 - i), values_);
+      if (AtenBuilder::operand(*product, i) == state) return spread(AtenBuilder::operand(*product, 1 - i), kValues);
     }
     return {};
   }
 
-  /// The same as a product of matrices: x is a column after the state, or a row before it.
+  /// The same as a product of matrices: x is a row before the state.
   ValueId read_matmul(ValueId tensor, ValueId state) const {
     const argosy::Node* squeeze = f_.made_by(tensor, "aten.squeeze.dims");
     const argosy::Node* product = f_.made_by(squeeze, 0, "aten.matmul.default");
-    if (product == nullptr || AtenBuilder::operand(*product, is_transposed_ ? 0 : 1) != state) return {};
+    if (product == nullptr || AtenBuilder::operand(*product, 1) != state) return {};
     std::optional<std::vector<int64_t>> dims = numbers(squeeze->arguments[1]);
-    if (!dims || dims->size() != 1 || wrap_dim((*dims)[0], 4) != keys_) return {};
-    return spread(AtenBuilder::operand(*product, is_transposed_ ? 1 : 0), keys_);
+    if (!dims || dims->size() != 1 || wrap_dim((*dims)[0], 4) != kKeys) return {};
+    return spread(AtenBuilder::operand(*product, 0), kKeys);
   }
 
   /// key (x) written.
@@ -114,8 +113,8 @@ class StepReader {
     const argosy::Node* product = f_.made_by(tensor, "aten.mul.Tensor");
     if (product == nullptr) return false;
     for (size_t i : {size_t{0}, size_t{1}}) {
-      ValueId key = spread(AtenBuilder::operand(*product, i), values_),
-              written = spread(AtenBuilder::operand(*product, 1 - i), keys_);
+      ValueId key = spread(AtenBuilder::operand(*product, i), kValues),
+              written = spread(AtenBuilder::operand(*product, 1 - i), kKeys);
       if (!is_input(key) || !written.is_valid()) continue;
       step.key = key;
       if (!is_input(written)) return read_delta(written, decayed, step);
@@ -141,8 +140,7 @@ class StepReader {
   }
 
   const AtenBuilder& f_;
-  bool is_transposed_;
-  size_t keys_, values_;  // dims of the state
+  static constexpr size_t kKeys = 2, kValues = 3;  // dims of the state
 };
 
 /// [tokens, batch, heads, …] as [batch, tokens, the rest in one].
@@ -165,17 +163,14 @@ class Scan {
                            value = given(step.value), decay = given(step.decay);
     std::optional<ValueId> beta = step.beta.is_valid() ? given(step.beta) : std::nullopt;
     if (!state || !query || !key || !value || !decay || (step.beta.is_valid() && !beta)) return false;
-    const size_t keys_dim = step.is_transposed ? 3 : 2;
     std::optional<int64_t> heads = f_.size(*state, 1).as_integer();
     if (!heads || f_.rank(*key) != 4) return false;
-    const Sizes keys = {f_.size(*key, 0), f_.size(*state, 0), f_.size(*state, 1), f_.size(*state, keys_dim)};
+    const Sizes keys = {f_.size(*key, 0), f_.size(*state, 0), f_.size(*state, 1), f_.size(*state, 2)};
     Sizes values = keys, one = keys;
-    values[3] = f_.size(*state, 5 - keys_dim);
+    values[3] = f_.size(*state, 3);
     one[3] = f_.one();
     const Sizes each = {keys[0], keys[1], keys[2]}, of_all_tokens = {keys[2], f_.one(), f_.one()};
-    // Of a transposed state, a decay for each number of the last dim but one would be one for each value.
-    const bool decays_fit = f_.shape(*decay) == one || f_.shape(*decay) == of_all_tokens ||
-                            (!step.is_transposed && f_.shape(*decay) == keys);
+    const bool decays_fit = f_.shape(*decay) == one || f_.shape(*decay) == of_all_tokens || f_.shape(*decay) == keys;
     bool fits = decays_fit && f_.shape(*query) == keys && f_.shape(*key) == keys && f_.shape(*value) == values &&
                 (!beta || f_.shape(*beta) == each);
     for (ValueId tensor : {*state, *query, *key, *value, *decay, beta.value_or(*state)})
@@ -185,20 +180,18 @@ class Scan {
     ValueId log_decay = f_.log(*decay);
     if (f_.rank(log_decay) == 3) log_decay = f_.expand(f_.reshape(log_decay, {keys[2], f_.one()}), one, {*key});
     log_decay = packed(f_, log_decay);
-    ValueId by_keys = step.is_transposed ? f_.transpose(*state, 2, 3) : *state;
     ValueId packed_query = packed(f_, *query), packed_key = packed(f_, *key), packed_value = packed(f_, *value);
     std::vector<ValueId> results = f_.nodes(kLinearAttention,
                                             {{"query", packed_query},
                                              {"key", packed_key},
                                              {"value", packed_value},
-                                             {"state", by_keys},
+                                             {"state", *state},
                                              {"decay", log_decay},
                                              {"beta", beta ? Argument(packed(f_, *beta)) : Argument()},
                                              {"heads", *heads}},
-                                            {f_.type(packed_value), f_.type(by_keys)});
-    ValueId last = step.is_transposed ? f_.transpose(results[1], 2, 3) : results[1];
+                                            {f_.type(packed_value), f_.type(*state)});
     ValueId by_batch = f_.reshape(results[0], {values[1], values[0], values[2], values[3]});
-    return f_.replace({last, f_.permute(by_batch, {1, 0, 2, 3})});
+    return f_.replace({results[1], f_.permute(by_batch, {1, 0, 2, 3})});
   }
 
  private:
@@ -233,11 +226,8 @@ Result<bool> recognise_scan(RuleContext& context, const RewriteRule& rule) {
     AtenBuilder reader(inside);
     const auto *state = body.outputs()[0].get_if<ValueId>(), *output = body.outputs()[1].get_if<ValueId>();
     if (state == nullptr || output == nullptr) return false;
-    for (bool is_transposed : {false, true}) {
-      std::optional<Step> step = StepReader(reader, is_transposed).read(*state, *output);
-      if (step) return Scan(f, body).replace(*step);
-    }
-    return false;
+    std::optional<Step> step = StepReader(reader).read(*state, *output);
+    return step && Scan(f, body).replace(*step);
   });
 }
 
