@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/onnx/made_weight.h"
 #include "passes/aten_schemas.h"
 #include "passes/structures/heads.h"
 
@@ -84,10 +85,8 @@ ValueId AttentionInputFinder::joined(const AtenBuilder& f, const std::vector<Val
   std::vector<TensorSourcePtr> sources;
   std::vector<int64_t> shape;
   for (ValueId id : weights) {
-    const argosy::Value& value = f.graph()[id];
-    if (!value.weight.is_valid() || value.uses.size() != 1) return {};
-    const Weight& weight = program_[value.weight];
-    if (weight.tied_to.is_valid()) return {};
+    if (!can_be_replaced(program_, f, id)) return {};
+    const Weight& weight = program_[f.graph()[id].weight];
     sources.push_back(weight.source);
     if (shape.empty()) {
       shape = weight.shape;
@@ -95,17 +94,9 @@ ValueId AttentionInputFinder::joined(const AtenBuilder& f, const std::vector<Val
       shape[0] += weight.shape[0];
     }
   }
-  const Weight& first = program_[f.graph()[weights[0]].weight];
-  Weight made{first.name + "/joined", WeightKind::kConstant, first.dtype, shape, {}, {}};
   auto source = concatenated(std::move(sources), 0);
   if (!source) return {};
-  made.source = *std::move(source);
-  Sizes sizes;
-  for (int64_t size : shape) sizes.push_back(f.integer(size));
-  TensorType type{first.dtype, std::move(sizes), {}};
-  NewValue value{f.graph()[weights[0]].name + "_joined", std::move(type)};
-  program_.weights.push_back(std::move(made));
-  return rewriter_.add_weight(std::move(value), WeightId{static_cast<uint32_t>(program_.weights.size() - 1)});
+  return add_made_weight(program_, rewriter_, f, weights[0], "joined", *std::move(source), shape);
 }
 
 /// Three products of one tensor with weights: one product with all of them.

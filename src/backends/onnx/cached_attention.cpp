@@ -58,11 +58,7 @@ class AttentionFinder {
         inputs_(program, component, rewriter_, options) {}
 
   bool run() {
-    std::vector<NodeId> found;
-    for (NodeId node : graph().nodes()) {
-      std::string_view op = program_.schemas[graph()[node].op].name;
-      if (op == "aten.scaled_dot_product_attention.default" || op == "argosy.attention.default") found.push_back(node);
-    }
+    const std::vector<NodeId> found = attention_nodes(program_, component_);
     // Readers look at the graph as it is before anything changes.
     std::vector<std::optional<Mask>> masks;
     for (NodeId node : found) masks.push_back(mask_of(node));

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "backends/onnx/made_weight.h"
 #include "passes/aten_builder.h"
 #include "passes/aten_schemas.h"
 #include "passes/rewrite_rules.h"
@@ -204,9 +205,7 @@ class ExpertWeights {
 
   /// A weight of the graph's that nothing else reads.
   bool can_be_made(ValueId value) const {
-    const argosy::Value& found = f_.graph()[value];
-    return found.weight.is_valid() && found.uses.size() == 1 && f_.dtype(value) == DType::kF32 &&
-           !context_.program[found.weight].tied_to.is_valid();
+    return can_be_replaced(context_.program, f_, value) && f_.dtype(value) == DType::kF32;
   }
 
   ValueId matrix(ValueId value, bool is_by_rows, bool has_halves) {
@@ -243,14 +242,7 @@ class ExpertWeights {
   }
 
   ValueId add(ValueId value, TensorSourcePtr source, const std::vector<int64_t>& shape) {
-    const Weight& old = context_.program[f_.graph()[value].weight];
-    Weight made{old.name + "/arranged", WeightKind::kConstant, old.dtype, shape, std::move(source), {}};
-    argosy::Sizes sizes;
-    for (int64_t size : shape) sizes.push_back(f_.integer(size));
-    NewValue added{f_.graph()[value].name + "_arranged", TensorType{made.dtype, std::move(sizes), {}}};
-    context_.program.weights.push_back(std::move(made));
-    return context_.rewriter.add_weight(std::move(added),
-                                        WeightId{static_cast<uint32_t>(context_.program.weights.size() - 1)});
+    return add_made_weight(context_.program, context_.rewriter, f_, value, "arranged", std::move(source), shape);
   }
 
   AtenBuilder& f_;

@@ -35,11 +35,7 @@ class MultiHeadFinder {
       : program_(program), component_(component), rewriter_(component.graphs.front()) {}
 
   bool run() {
-    std::vector<NodeId> found;
-    for (NodeId node : graph().nodes()) {
-      std::string_view op = program_.schemas[graph()[node].op].name;
-      if (op == "aten.scaled_dot_product_attention.default" || op == "argosy.attention.default") found.push_back(node);
-    }
+    const std::vector<NodeId> found = attention_nodes(program_, component_);
     // Masks are read in the graph as it is before anything changes.
     std::vector<bool> has_mask;
     has_mask.reserve(found.size());

@@ -2,6 +2,15 @@
 
 namespace argosy {
 
+std::vector<NodeId> attention_nodes(const Program& program, const Component& component) {
+  std::vector<NodeId> found;
+  for (NodeId node : component.entry().nodes()) {
+    std::string_view op = program.schemas[component.entry()[node].op].name;
+    if (op == "aten.scaled_dot_product_attention.default" || op == "argosy.attention.default") found.push_back(node);
+  }
+  return found;
+}
+
 ValueId before_repeat(const AtenBuilder& f, ValueId tensor) {
   // Heads are repeated by [b, h, t, d] -> [b, h, 1, t, d] -> [b, h, n, t, d] -> [b, h * n, t, d].
   const Node* merged = f.made_by(tensor, "aten.reshape.default");

@@ -7,6 +7,9 @@ namespace argosy {
 /// The order of dims that swaps heads and tokens.
 inline const std::vector<int64_t> kHeadsAndTokens = {0, 2, 1, 3};
 
+/// Nodes of a component's entry graph that are attention: PyTorch's op, or the structure.
+std::vector<NodeId> attention_nodes(const Program& program, const Component& component);
+
 /// Keys or values [batch, heads, tokens, width] before each head was repeated for the query heads that share it; the
 /// tensor itself if none was.
 ValueId before_repeat(const AtenBuilder& f, ValueId tensor);
