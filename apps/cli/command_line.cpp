@@ -6,6 +6,7 @@
 #include <map>
 
 #include "argosy/version.h"
+#include "backends/onnx/quantize.h"
 #include "base/text.h"
 #include "engines/device.h"
 #include "engines/engine.h"
@@ -223,6 +224,27 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
       ->add_option("--optimize", onnx.lowering.optimize,
                    "off, safe (ops of ONNX only), or engine (default: also what the engine of --for has of its own)")
       ->transform(CLI::CheckedTransformer(levels).description(""));
+  onnx::Quantization& quantization = onnx.lowering.quantization;
+  command->add_option_function<std::string>(
+      "--quantize",
+      [&quantization](const std::string& text) {
+        if (Status status = onnx::read_quantization(text, quantization); !status)
+          throw CLI::ValidationError("--quantize", format("{}; {}", status.error().message, status.error().hint));
+      },
+      "Store weights of linear layers in few bits: int4 or int8, then exceptions, as in "
+      "int4,lm_head=int8,embedding=int4");
+  command->add_option("--quantize-block", quantization.block, "Weights that share a scale: 16 to 256 (default: 32)");
+  const std::map<std::string, QuantizeMethod> methods = {
+      {"default", QuantizeMethod::kLargest}, {"rtn", QuantizeMethod::kNearest}, {"k_quant", QuantizeMethod::kWeighted}};
+  command->add_option("--quantize-method", quantization.method, "As ONNX Runtime has them: default, rtn or k_quant")
+      ->transform(CLI::CheckedTransformer(methods).description(""));
+  command->add_flag("--quantize-zero-points{false}", quantization.is_symmetric,
+                    "Blocks of weights need not be centred at zero");
+  command
+      ->add_option("--accuracy-level", quantization.accuracy_level,
+                   "Of products with such weights: 1 computes in float, 4 with activations in 8 bits as well (default: "
+                   "4 where the device is faster with it)")
+      ->check(CLI::Range(0, 4).description(""));
   std::vector<std::string> device_names;
   for (const engines::Device& device : engines::all_devices()) device_names.emplace_back(device.name);
   command

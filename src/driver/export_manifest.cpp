@@ -66,6 +66,19 @@ void write_quantized(JsonWriter& json, const std::vector<QuantizedWeight>& weigh
 
 }  // namespace
 
+std::vector<std::string> quantized_lines(const std::vector<QuantizedWeight>& weights) {
+  std::map<std::string, size_t> counts;
+  for (const QuantizedWeight& each : weights) {
+    std::string groups = each.group == 0 ? "a scale for each row" : format("a scale for {} values each", each.group);
+    std::string_view layers = each.use == "embedding" ? "embedding" : "linear";
+    ++counts[format("of {} layers stored as {}, {}", layers, each.encoding, groups)];
+  }
+  std::vector<std::string> lines;
+  for (const auto& [what, count] : counts)
+    lines.push_back(format("{} {} {}", count, count == 1 ? "weight" : "weights", what));
+  return lines;
+}
+
 std::string ExportCheck::text() const {
   if (kind == "twin" || kind == "full") return compared.empty() ? format("{} passed", kind) : compared;
   return format("none ({})", why);

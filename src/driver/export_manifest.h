@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "io/json.h"
 #include "ir/program.h"
+#include "passes/quantized_weights.h"
 
 namespace argosy {
 
@@ -32,14 +33,6 @@ struct ExportCheck {
 
   /// One line for people.
   std::string text() const;
-};
-
-/// A weight that is stored in fewer bits than the checkpoint has it.
-struct QuantizedWeight {
-  std::string weight;    // its name in the model
-  std::string use;       // "linear" or "embedding": one weight may be both, in two encodings
-  std::string encoding;  // "8da4w"
-  int64_t group = 0;     // values that share a scale; 0: all of a row
 };
 
 /// capture.json of a capture.
@@ -69,6 +62,9 @@ struct ManifestOptions {
 
 /// The dtype that most numbers of a program's weights have, before any are quantised; none if there are no floats.
 std::optional<DType> weights_dtype(const Program& program);
+
+/// "128 weights of linear layers stored as 8da4w, a scale for 32 values each": a line for each encoding.
+std::vector<std::string> quantized_lines(const std::vector<QuantizedWeight>& weights);
 
 /// The text of the manifest: versions, class and task of the model, its components with their dims and how they feed
 /// each other.

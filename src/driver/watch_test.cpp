@@ -74,7 +74,8 @@ class WatchTest : public testing::Test {
 TEST_F(WatchTest, a_failing_pass_of_onnx_leaves_a_reproducer) {
   OnnxOptions options;
   options.hooks = watched({.repro_dir = folder()});
-  auto lowered = lower_to_onnx(program(kOddRoot), {}, options, diagnostics_);
+  Program odd = program(kOddRoot);
+  auto lowered = lower_to_onnx(odd, {}, options, diagnostics_);
   expect_replay(lowered ? Status() : fail(lowered.error()), "legalise-for-onnx{opset=22,runtime-ops=0}");
   EXPECT_EQ(watch_->failure_text(),
             "reproducer: " + folder().string() + "/  (argosy replay " + folder().string() + ")");

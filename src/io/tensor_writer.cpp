@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,9 +23,15 @@ constexpr int64_t kPieceBytes = int64_t{8} << 20;
 constexpr size_t kBlockBytes = size_t{384} << 10;
 constexpr size_t kLargeBlockBytes = size_t{16} << 20;
 
+/// What is read together: one tensor, or all outputs of a group, in its order.
+struct Item {
+  std::vector<size_t> tensors;
+  SourceGroupPtr group;  // null: of one tensor
+};
+
 struct Piece {
-  size_t tensor;
-  int64_t first, count;  // elements
+  size_t item;
+  int64_t first, count;  // elements; of a group, rows
 };
 
 uint64_t bytes_of(const TensorSource& source, int64_t elements) {
@@ -37,7 +45,8 @@ class TensorWriter {
  public:
   TensorWriter(std::span<PlacedTensor> tensors, OutputFile& file, const TensorWriteOptions& options)
       : tensors_(tensors), file_(file), options_(options) {
-    for (size_t i = 0; i < tensors.size(); ++i) cut(i);
+    gather();
+    for (size_t i = 0; i < items_.size(); ++i) cut(i);
     crcs_.resize(pieces_.size());
   }
 
@@ -50,20 +59,58 @@ class TensorWriter {
     if (error_) return fail(*std::move(error_));
     if (!options_.sums) return {};
     for (size_t i = 0; i < pieces_.size(); ++i) {
-      PlacedTensor& tensor = tensors_[pieces_[i].tensor];
-      auto size = bytes_of(*tensor.source, pieces_[i].count);
-      tensor.crc = pieces_[i].first == 0 ? crcs_[i] : combined_crc32(tensor.crc, crcs_[i], size);
+      const Item& item = items_[pieces_[i].item];
+      for (size_t output = 0; output < item.tensors.size(); ++output) {
+        PlacedTensor& tensor = tensors_[item.tensors[output]];
+        uint64_t size = bytes_of_part(item, output, pieces_[i].count);
+        tensor.crc = pieces_[i].first == 0 ? crcs_[i][output] : combined_crc32(tensor.crc, crcs_[i][output], size);
+      }
     }
     return {};
   }
 
  private:
-  void cut(size_t tensor) {
-    const TensorSource& source = *tensors_[tensor].source;
+  /// Groups all of whose outputs are to be written become items of their own.
+  void gather() {
+    std::map<const SourceGroup*, std::vector<size_t>> groups;
+    constexpr auto kMissing = std::numeric_limits<size_t>::max();
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      SourceGroupPtr group = tensors_[i].source->group();
+      if (group == nullptr) continue;
+      std::vector<size_t>& outputs = groups.try_emplace(group.get(), group->size(), kMissing).first->second;
+      size_t& output = outputs[tensors_[i].source->group_index()];
+      if (output == kMissing) output = i;
+    }
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      SourceGroupPtr group = tensors_[i].source->group();
+      const std::vector<size_t>* outputs = group ? &groups.at(group.get()) : nullptr;
+      bool is_whole = outputs != nullptr && std::ranges::find(*outputs, kMissing) == outputs->end();
+      if (is_whole && std::ranges::find(*outputs, i) != outputs->end()) {
+        if (i == std::ranges::min(*outputs)) items_.push_back({*outputs, std::move(group)});
+      } else {
+        items_.push_back({{i}, nullptr});
+      }
+    }
+  }
+
+  uint64_t bytes_of_part(const Item& item, size_t output, int64_t count) const {
+    const TensorSource& source = *tensors_[item.tensors[output]].source;
+    int64_t elements = item.group ? count * (source.elements() / std::max<int64_t>(item.group->rows(), 1)) : count;
+    return bytes_of(source, elements);
+  }
+
+  void cut(size_t index) {
+    const Item& item = items_[index];
+    const TensorSource& source = *tensors_[item.tensors[0]].source;
     int64_t total = source.elements(), unit = elements_per_unit(source.dtype());
-    int64_t step = std::max<int64_t>(kPieceBytes * 8 / bits_of(source.dtype()) / unit * unit, unit);
-    for (int64_t first = 0; first < total; first += step) {
-      pieces_.push_back({tensor, first, std::min(step, total - first)});
+    int64_t step = kPieceBytes * 8 / bits_of(source.dtype()) / unit * unit;
+    if (item.group) {
+      total = item.group->rows();
+      step = kPieceBytes / std::max<int64_t>(static_cast<int64_t>(bytes_of_part(item, 0, 1)), 1);
+      unit = 1;
+    }
+    for (int64_t first = 0; first < total; first += std::max(step, unit)) {
+      pieces_.push_back({index, first, std::min(std::max(step, unit), total - first)});
     }
   }
 
@@ -73,14 +120,14 @@ class TensorWriter {
     while (true) {
       size_t i = next_.fetch_add(1, std::memory_order_relaxed);
       if (i >= pieces_.size() || has_failed_.load(std::memory_order_relaxed)) return;
-      size_t scratch =
-          std::min(wanted_scratch(*tensors_[pieces_[i].tensor].source), options_.scratch_bytes / thread_count);
+      const PlacedTensor& tensor = tensors_[items_[pieces_[i].item].tensors[0]];
+      size_t scratch = std::min(wanted_scratch(*tensor.source), options_.scratch_bytes / thread_count);
       if (scratch > buffer_size) {
         buffer = std::make_unique_for_overwrite<std::byte[]>(scratch);
         buffer_size = scratch;
       }
       if (Status status = write(i, std::span(buffer.get(), scratch)); !status) {
-        keep_error(i, std::move(status.error().in(format("writing {}", quoted(tensors_[pieces_[i].tensor].name)))));
+        keep_error(i, std::move(status.error().in(format("writing {}", quoted(tensor.name)))));
         return;
       }
       if (reports && options_.progress) options_.progress(done_.load(std::memory_order_relaxed));
@@ -89,24 +136,30 @@ class TensorWriter {
 
   Status write(size_t index, std::span<std::byte> scratch) {
     const Piece& piece = pieces_[index];
-    const PlacedTensor& tensor = tensors_[piece.tensor];
-    uint64_t start = tensor.offset + bytes_of(*tensor.source, piece.first);
-    uint64_t position = start;
-    uint32_t crc = 0;
-    ARGOSY_TRY_STATUS(tensor.source->stream_range(
-        piece.first, piece.count,
-        [&](std::span<const std::byte> bytes) -> Status {
-          if (options_.sums) crc = crc32(crc, bytes);
-          if (options_.observe) options_.observe(piece.tensor, bytes);
-          position += bytes.size();
-          return file_.write_at(position - bytes.size(), bytes);
-        },
-        scratch));
-    ARGOSY_CHECK(position - start == bytes_of(*tensor.source, piece.count),
-                 "a source streamed another number of bytes than it has: " + tensor.source->recipe());
-    file_.begin_sync(start, position - start);
-    crcs_[index] = crc;
-    done_.fetch_add(position - start, std::memory_order_relaxed);
+    const Item& item = items_[piece.item];
+    size_t outputs = item.tensors.size();
+    std::vector<uint64_t> starts(outputs), positions(outputs);
+    crcs_[index].resize(outputs);
+    std::vector<ByteSink> sinks;
+    for (size_t i = 0; i < outputs; ++i) {
+      starts[i] = positions[i] = tensors_[item.tensors[i]].offset + bytes_of_part(item, i, piece.first);
+      sinks.emplace_back([this, &item, i, &position = positions[i], &crc = crcs_[index][i]](auto bytes) -> Status {
+        if (options_.sums) crc = crc32(crc, bytes);
+        if (options_.observe) options_.observe(item.tensors[i], bytes);
+        position += bytes.size();
+        return file_.write_at(position - bytes.size(), bytes);
+      });
+    }
+    const TensorSource& source = *tensors_[item.tensors[0]].source;
+    ARGOSY_TRY_STATUS(item.group ? item.group->stream_rows(piece.first, piece.count, sinks, scratch)
+                                 : source.stream_range(piece.first, piece.count, sinks[0], scratch));
+    for (size_t i = 0; i < outputs; ++i) {
+      uint64_t written = positions[i] - starts[i];
+      ARGOSY_CHECK(written == bytes_of_part(item, i, piece.count),
+                   "a source streamed another number of bytes than it has: " + source.recipe());
+      file_.begin_sync(starts[i], written);
+      done_.fetch_add(written, std::memory_order_relaxed);
+    }
     return {};
   }
 
@@ -121,8 +174,9 @@ class TensorWriter {
   std::span<PlacedTensor> tensors_;
   OutputFile& file_;
   const TensorWriteOptions& options_;
-  std::vector<Piece> pieces_;  // in the order of tensors and elements
-  std::vector<uint32_t> crcs_;
+  std::vector<Item> items_;
+  std::vector<Piece> pieces_;                // in the order of items and elements
+  std::vector<std::vector<uint32_t>> crcs_;  // by piece and output
   std::atomic<size_t> next_ = 0;
   std::atomic<uint64_t> done_ = 0;
   std::atomic<bool> has_failed_ = false;

@@ -2,34 +2,143 @@
 
 #include <algorithm>
 #include <bit>
-#include <cfloat>
 #include <cmath>
 #include <limits>
 
 #include "base/check.h"
 #include "base/text.h"
+#include "tensor/cast.h"
+#include "tensor/lanes.h"
+#include "tensor/quantize_weighted.h"
 
 namespace argosy {
+namespace {
 
-float quantize_block_int8(std::span<const float> in, std::span<int8_t> out) {
-  ARGOSY_CHECK(in.size() == out.size(), format("{} to {} elements", in.size(), out.size()));
-  // As integers, magnitudes compare like the floats, and a NaN or an infinity above all others.
-  int32_t largest = 0;
-  for (float value : in) largest = std::max(largest, std::bit_cast<int32_t>(value) & 0x7fffffff);
-  if (largest >= 0x7f800000) return std::numeric_limits<float>::quiet_NaN();
-  if (largest == 0) {
-    std::ranges::fill(out, int8_t{0});
-    return 1.0f;
+struct Range {
+  float least, most;
+  bool is_finite;
+};
+
+[[gnu::always_inline]] inline Range range_of(const float* in, size_t count) {
+  Lanes low, high, values;
+  load_lanes(low, in);
+  high = low;
+  LaneBits bits = {};
+  for (size_t i = 0; i < count; i += kLanes) {
+    load_lanes(values, in + i);
+    low = values < low ? values : low;
+    high = values > high ? values : high;
+    // As integers, magnitudes compare like the floats, and a NaN or an infinity above all others.
+    LaneBits pattern;
+    std::memcpy(&pattern, &values, sizeof(pattern));
+    pattern &= 0x7fffffff;
+    bits = pattern > bits ? pattern : bits;
   }
-  float scale = std::max(std::bit_cast<float>(largest) / 127.0f, FLT_MIN);
-  // In [2^23, 2^24) the unit of a float is 1, so that this sum rounds half to even and ends in the integer.
-  constexpr float kRounder = 0x1.8p23f;
-  const float* from = in.data();
-  int8_t* to = out.data();
-  for (size_t i = 0; i < in.size(); ++i) {
-    to[i] = static_cast<int8_t>(std::bit_cast<int32_t>(from[i] / scale + kRounder) - std::bit_cast<int32_t>(kRounder));
+  Range range{low[0], high[0], true};
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    range.least = std::min(range.least, low[lane]);
+    range.most = std::max(range.most, high[lane]);
+    range.is_finite = range.is_finite && bits[lane] < 0x7f800000;
   }
+  return range;
+}
+
+float as_stored(float scale, DType type) {
+  if (type == DType::kF32) return scale;
+  std::byte narrow[2];
+  cast_elements(DType::kF32, std::as_bytes(std::span(&scale, 1)), type, narrow);
+  cast_elements(type, narrow, DType::kF32, std::as_writable_bytes(std::span(&scale, 1)));
   return scale;
+}
+
+/// Halves are rounded away from zero, as C's roundf does.
+BlockScale largest_scale(const Range& range, const BlockMethod& how) {
+  const auto middle = static_cast<float>(1 << (how.bits - 1)), highest = 2 * middle - 1;
+  if (how.is_symmetric) {
+    float farthest = std::fabs(range.most) > std::fabs(range.least) ? range.most : range.least;
+    return {as_stored(farthest / -middle, how.scales), static_cast<uint8_t>(middle)};
+  }
+  float least = std::min(range.least, 0.0f), most = std::max(range.most, 0.0f);
+  float scale = (most - least) / highest;
+  float zero = scale != 0 ? 0.0f - least / scale : least;
+  return {as_stored(scale, how.scales), static_cast<uint8_t>(std::roundf(std::clamp(zero, 0.0f, highest)))};
+}
+
+[[gnu::always_inline]] inline BlockScale quantize_largest(const float* in, size_t count, const BlockMethod& how,
+                                                          uint8_t* out) {
+  Range range = range_of(in, count);
+  if (!range.is_finite) return {std::numeric_limits<float>::quiet_NaN(), 0};
+  BlockScale found = largest_scale(range, how);
+  const float inverse = found.scale != 0 ? 1 / found.scale : 0, zero = found.zero;
+  const auto highest = static_cast<float>((1 << how.bits) - 1);
+  for (size_t i = 0; i < count; i += kLanes) {
+    Lanes values;
+    load_lanes(values, in + i);
+    values = values * inverse + zero;
+    values = values < 0.0f ? Lanes{} : values;
+    values = values > highest ? Lanes{} + highest : values;
+    LaneBits whole = __builtin_convertvector(values, LaneBits);
+    Lanes rest = values - __builtin_convertvector(whole, Lanes);
+    whole -= rest >= 0.5f;  // true is -1
+    for (size_t lane = 0; lane < kLanes; ++lane) out[i + lane] = static_cast<uint8_t>(whole[lane]);
+  }
+  return found;
+}
+
+BlockScale quantize_largest_portable(const float* in, size_t count, const BlockMethod& how, uint8_t* out) {
+  return quantize_largest(in, count, how, out);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) BlockScale quantize_largest_avx2(const float* in, size_t count, const BlockMethod& how,
+                                                                 uint8_t* out) {
+  return quantize_largest(in, count, how, out);
+}
+#endif
+
+/// In doubles, as NumPy computes it there.
+BlockScale quantize_nearest(std::span<const float> in, const BlockMethod& how, std::span<uint8_t> out) {
+  Range range = range_of(in.data(), in.size());
+  if (!range.is_finite) return {std::numeric_limits<float>::quiet_NaN(), 0};
+  const double highest = (1 << how.bits) - 1;
+  double scale = 1, zero = 1 << (how.bits - 1);
+  if (how.is_symmetric) {
+    float largest = std::max(std::fabs(range.least), std::fabs(range.most));
+    if (largest > 0) scale = static_cast<double>(largest * 2.0f) / highest;
+  } else {
+    if (range.least != range.most) scale = static_cast<double>(range.most - range.least) / highest;
+    zero = std::clamp(std::nearbyint((0.0 - static_cast<double>(range.least)) / scale), 0.0, highest);
+  }
+  for (size_t i = 0; i < in.size(); ++i) {
+    double integer = std::nearbyint(static_cast<double>(in[i]) / scale + zero);
+    out[i] = static_cast<uint8_t>(std::clamp(integer, 0.0, highest));
+  }
+  return {static_cast<float>(scale), static_cast<uint8_t>(zero)};
+}
+
+BlockScale quantize_fitted(std::span<const float> in, const BlockMethod& how, std::span<uint8_t> out) {
+  float scale = quantize_block_fitted(in, how.bits, {reinterpret_cast<int8_t*>(out.data()), out.size()});
+  const auto middle = static_cast<uint8_t>(1 << (how.bits - 1));
+  for (uint8_t& integer : out) integer = static_cast<uint8_t>(integer + middle);
+  return {scale, middle};
+}
+
+}  // namespace
+
+BlockScale quantize_block(std::span<const float> in, const BlockMethod& how, std::span<uint8_t> out) {
+  if (how.method == QuantizeMethod::kFitted) return quantize_fitted(in, how, out);
+  ARGOSY_CHECK(in.size() == out.size() && !in.empty() && in.size() % kLanes == 0 && how.bits >= 2 && how.bits <= 8,
+               format("{} to {} elements of {} bits", in.size(), out.size(), how.bits));
+  switch (how.method) {
+    case QuantizeMethod::kNearest: return quantize_nearest(in, how, out);
+    case QuantizeMethod::kWeighted: return quantize_weighted(in, how.bits, out);
+    case QuantizeMethod::kFitted:
+    case QuantizeMethod::kLargest: break;
+  }
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) return quantize_largest_avx2(in.data(), in.size(), how, out.data());
+#endif
+  return quantize_largest_portable(in.data(), in.size(), how, out.data());
 }
 
 }  // namespace argosy

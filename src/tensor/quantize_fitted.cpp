@@ -8,18 +8,13 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "tensor/lanes.h"
 #include "tensor/quantize.h"
 
 namespace argosy {
 namespace {
 
-// Sums are kept in eight lanes on every processor, so that they are the same bits.
-constexpr size_t kLanes = 8;
-using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
-// In [2^23, 2^24) the unit of a float is 1, so that this sum rounds half to even.
-constexpr float kRounder = 0x1.8p23f;
-
-[[gnu::always_inline]] inline float rounded(float value, float scale, float least, float most) {
+[[gnu::always_inline]] inline float limited(float value, float scale, float least, float most) {
   float integer = (value / scale + kRounder) - kRounder;
   integer = integer < least ? least : integer;
   return integer > most ? most : integer;
@@ -57,11 +52,10 @@ struct Fit {
 
 [[gnu::always_inline]] inline float quantize(const float* in, size_t count, int bits, int8_t* out) {
   // As integers, magnitudes compare like the floats, and a NaN or an infinity above all others.
-  using Bits = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
-  Bits highest = {};
+  LaneBits highest = {};
   size_t whole = count / kLanes * kLanes;
   for (size_t i = 0; i < whole; i += kLanes) {
-    Bits pattern;
+    LaneBits pattern;
     std::memcpy(&pattern, in + i, sizeof(pattern));
     pattern &= 0x7fffffff;
     highest = pattern > highest ? pattern : highest;
@@ -88,13 +82,13 @@ struct Fit {
     Lanes integers = values / scale + kRounder;
     integers = integers < kRounder + least ? Lanes{} + (kRounder + least) : integers;
     integers = integers > kRounder + most ? Lanes{} + (kRounder + most) : integers;
-    Bits pattern;
+    LaneBits pattern;
     std::memcpy(&pattern, &integers, sizeof(pattern));
     for (size_t lane = 0; lane < kLanes; ++lane) {
       out[i + lane] = static_cast<int8_t>(pattern[lane] - std::bit_cast<int32_t>(kRounder));
     }
   }
-  for (size_t i = whole; i < count; ++i) out[i] = static_cast<int8_t>(rounded(in[i], scale, least, most));
+  for (size_t i = whole; i < count; ++i) out[i] = static_cast<int8_t>(limited(in[i], scale, least, most));
   return scale;
 }
 

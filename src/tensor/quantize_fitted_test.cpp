@@ -82,7 +82,7 @@ TEST(QuantizeFitted, packs_pairs_and_reads_any_part) {
     scales.push_back(quantize_block_fitted({values.data() + i, kBlock}, 4, {integers.data() + i, kBlock}));
   }
   for (QuantizedForm form : {QuantizedForm::kNibbles, QuantizedForm::kSwapped}) {
-    SourceGroupPtr group = quantized_fitted(source, kBlock, form, DType::kF32).value();
+    SourceGroupPtr group = quantized_blocks(source, {{QuantizeMethod::kFitted}, kBlock, form}).value();
     TensorSourcePtr packed = group_output(group, 0), factors = group_output(group, 1);
     std::vector<std::byte> wide = all_of(*packed, 1 << 20);
     ASSERT_EQ(wide.size(), values.size() / 2);
@@ -91,21 +91,23 @@ TEST(QuantizeFitted, packs_pairs_and_reads_any_part) {
       bool is_swapped = form == QuantizedForm::kSwapped;
       EXPECT_EQ(static_cast<uint8_t>(wide[i]), is_swapped ? first << 4 | second : second << 4 | first) << i;
     }
-    // With the integers read before, then anew, and in parts of rows.
-    for (int turn = 0; turn < 2; ++turn) {
-      std::vector<std::byte> bytes = all_of(*factors, 1 << 20);
+    for (size_t scratch : {1 << 20, 4000}) {
+      std::vector<std::byte> bytes = all_of(*factors, scratch);
       ASSERT_EQ(bytes.size(), scales.size() * 4);
       EXPECT_EQ(std::memcmp(bytes.data(), scales.data(), bytes.size()), 0);
     }
-    EXPECT_EQ(all_of(*packed, 1200), wide);
+    EXPECT_EQ(all_of(*packed, 4000), wide);
   }
 }
 
 TEST(QuantizeFitted, rejects_rows_that_are_not_made_of_blocks) {
   TensorSourcePtr source = source_of(random_floats(2 * 48, 1), {2, 48});
-  EXPECT_FALSE(quantized_fitted(source, 32, QuantizedForm::kNibbles, DType::kF32));
-  EXPECT_FALSE(quantized_fitted(source, 16, QuantizedForm::kNibbles, DType::kF16));
-  EXPECT_TRUE(quantized_fitted(source, 16, QuantizedForm::kI8, DType::kBF16));
+  auto fitted = [&](int64_t block, QuantizedForm form, DType scales) {
+    return quantized_blocks(source, {{QuantizeMethod::kFitted, 8, true, scales}, block, form});
+  };
+  EXPECT_FALSE(fitted(32, QuantizedForm::kNibbles, DType::kF32));
+  EXPECT_FALSE(fitted(16, QuantizedForm::kNibbles, DType::kF64));
+  EXPECT_TRUE(fitted(16, QuantizedForm::kI8, DType::kBF16));
 }
 
 }  // namespace

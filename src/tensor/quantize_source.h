@@ -2,21 +2,30 @@
 
 #include <cstdint>
 
+#include "tensor/quantize.h"
 #include "tensor/source.h"
 
 namespace argosy {
 
-/// How integers with fitted scales are stored.
+/// How the integers of blocks are stored.
 enum class QuantizedForm : uint8_t {
-  kI8,       // i8
-  kNibbles,  // u4: 4 bits, plus 8, the first of two in the low half of a byte
-  kSwapped,  // u8 of half the last dim: 4 bits, plus 8, the first of two in the high half of a byte
+  kI8,       // i8, minus 128: of 8 bits
+  kNibbles,  // u4: of 4 bits, the first of two in the low half of a byte
+  kSwapped,  // u8 of half the last dim: of 4 bits, the first of two in the high half of a byte
+  kBlocks,   // u8 [..., blocks, bytes of a block]: of 4 or 8 bits, the first of two in the low half of a byte
 };
 
-/// Symmetric quantisation to 8 or 4 bits in blocks along the last dim, with scales fitted to each block
-/// (quantize_block_fitted() has the arithmetic): output 0 are the integers, output 1 the scales [..., last / block],
-/// f32 or bf16 (rounded after the integers are chosen). The last dim is a multiple of the block, and even where two
-/// values share a byte. The source is f32, f16 or bf16. Streaming a NaN or an infinity is an error.
-Result<SourceGroupPtr> quantized_fitted(TensorSourcePtr source, int64_t block, QuantizedForm form, DType scales);
+struct BlockQuantization {
+  BlockMethod method;
+  int64_t block = 32;  // values that share a scale, along the last dim
+  QuantizedForm form = QuantizedForm::kBlocks;
+};
+
+/// Quantises in blocks along the last dim (tensor/quantize.h has the arithmetic). Output 0 are the integers, output 1
+/// the scales [..., blocks], f32, f16 or bf16. If the method is not symmetric, output 2 are the zero points: u8 [...,
+/// bytes of the blocks' zero points], packed as the integers are. kBlocks fills the last block of a row up with zeros
+/// (kLargest: with bytes of zero), for other forms the last dim is a multiple of the block. The source is f32, f16 or
+/// bf16. Streaming a NaN or an infinity is an error.
+Result<SourceGroupPtr> quantized_blocks(TensorSourcePtr source, const BlockQuantization& how);
 
 }  // namespace argosy

@@ -89,7 +89,7 @@ class TensorSource {
   /// Set if the tensor's bytes lie unchanged in one file. Reshapes, slices of a leading range and joins of adjacent
   /// ranges keep it.
   virtual std::optional<FileRange> file_range() const { return std::nullopt; }
-  /// Set if this is one output of a group that is best read once for all its outputs.
+  /// Set if this is one output of a group that is best read once for all its outputs. Reshapes keep it.
   virtual SourceGroupPtr group() const { return nullptr; }
   /// Which output of its group this is.
   virtual size_t group_index() const { return 0; }
@@ -121,8 +121,13 @@ class SourceGroup {
   virtual std::span<const int64_t> shape(size_t output) const = 0;
   virtual std::string recipe() const = 0;
   virtual std::span<const TensorSourcePtr> inputs() const = 0;
-  /// Streams all outputs, each to its sink in row-major order, reading the input once.
-  virtual Status stream_to(std::span<const ByteSink> sinks, size_t scratch_bytes) const = 0;
+  /// Every output consists of so many parts of equal size, which are made from one part of the input each.
+  virtual int64_t rows() const = 0;
+  /// Streams rows [first, first + count) of all outputs, each to its sink in row-major order, reading the input once.
+  /// The buffer is 16-byte aligned and holds outputs and scratch; one that is too small is an error.
+  virtual Status stream_rows(int64_t first, int64_t count, std::span<const ByteSink> sinks,
+                             std::span<std::byte> buffer) const = 0;
+  Status stream_to(std::span<const ByteSink> sinks, size_t scratch_bytes) const;
   /// One output alone, as TensorSource::read and scratch_for.
   virtual Status read(size_t output, const Box& box, std::span<std::byte> out, Scratch& scratch) const = 0;
   virtual size_t scratch_for(size_t output, int64_t elements) const = 0;
@@ -164,11 +169,6 @@ Result<TensorSourcePtr> stacked(std::vector<TensorSourcePtr> sources, int dim);
 Result<TensorSourcePtr> sliced(TensorSourcePtr source, int dim, int64_t start, int64_t length);
 /// The same elements in the same order; all dims are given (no -1).
 Result<TensorSourcePtr> reshaped(TensorSourcePtr source, std::vector<int64_t> shape);
-/// Symmetric int8 quantisation in blocks along the last dim (tensor/quantize.h has the arithmetic): output 0 is i8 of
-/// the source's shape, output 1 the f32 scales [..., ceil(last / block)]. The source is f32, f16 or bf16 and has at
-/// least one dim. Streaming a NaN or an infinity is an error.
-Result<SourceGroupPtr> quantized_int8(TensorSourcePtr source, int64_t block);
-
 /// Whether two tensors of one dtype and shape have the same bytes. Equal recipes are not read; others are, block by
 /// block up to the first that differs, with `scratch_bytes` for each and a block of about 1 MiB.
 Result<bool> have_equal_bytes(const TensorSource& a, const TensorSource& b, size_t scratch_bytes);

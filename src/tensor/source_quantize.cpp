@@ -8,203 +8,263 @@
 #include "tensor/box.h"
 #include "tensor/cast.h"
 #include "tensor/float_mode.h"
-#include "tensor/quantize.h"
-#include "tensor/source.h"
+#include "tensor/quantize_source.h"
 #include "tensor/source_derived.h"
 
 namespace argosy {
 namespace {
 
-constexpr size_t kWeight = 0;
-constexpr size_t kScales = 1;
+constexpr size_t kValues = 0, kScales = 1, kZeroPoints = 2, kMostOutputs = 3;
 
-class Int8Group final : public SourceGroup {
+std::string_view text_of(QuantizeMethod method) {
+  switch (method) {
+    case QuantizeMethod::kFitted: return "fitted";
+    case QuantizeMethod::kLargest: return "largest";
+    case QuantizeMethod::kNearest: return "nearest";
+    case QuantizeMethod::kWeighted: return "weighted";
+  }
+  return "";
+}
+
+class BlockGroup final : public SourceGroup {
  public:
-  Int8Group(TensorSourcePtr source, int64_t block)
-      : inputs_{std::move(source)}, block_(block), scales_shape_(input().shape().begin(), input().shape().end()) {
-    last_ = scales_shape_.back();
-    scales_shape_.back() = last_ / block_ + (last_ % block_ != 0 ? 1 : 0);
-    width_ = std::min(block_, last_);
+  BlockGroup(TensorSourcePtr source, const BlockQuantization& how) : inputs_{std::move(source)}, how_(how) {
+    std::span<const int64_t> shape = input().shape();
+    width_ = shape.back();
+    blocks_ = width_ / how.block + (width_ % how.block != 0 ? 1 : 0);
+    row_dims_.assign(shape.begin(), shape.end() - 1);
+    for (std::vector<int64_t>& each : shapes_) each = row_dims_;
+    switch (how.form) {
+      case QuantizedForm::kI8:
+      case QuantizedForm::kNibbles: shapes_[kValues].push_back(width_); break;
+      case QuantizedForm::kSwapped: shapes_[kValues].push_back(width_ / 2); break;
+      case QuantizedForm::kBlocks:
+        shapes_[kValues].push_back(blocks_);
+        shapes_[kValues].push_back(how.block * how.method.bits / 8);
+        break;
+    }
+    shapes_[kScales].push_back(blocks_);
+    shapes_[kZeroPoints].push_back((blocks_ * how.method.bits + 7) / 8);
   }
 
-  size_t size() const override { return 2; }
-  DType dtype(size_t output) const override { return output == kWeight ? DType::kI8 : DType::kF32; }
-  std::span<const int64_t> shape(size_t output) const override {
-    return output == kWeight ? input().shape() : std::span<const int64_t>(scales_shape_);
+  size_t size() const override { return how_.method.is_symmetric ? 2 : kMostOutputs; }
+  DType dtype(size_t output) const override {
+    if (output == kScales) return how_.method.scales;
+    if (output == kZeroPoints) return DType::kU8;
+    return how_.form == QuantizedForm::kI8        ? DType::kI8
+           : how_.form == QuantizedForm::kNibbles ? DType::kU4
+                                                  : DType::kU8;
   }
-  std::string recipe() const override { return format("quantize_int8({}, block={})", input().recipe(), block_); }
+  std::span<const int64_t> shape(size_t output) const override { return shapes_[output]; }
+  std::string recipe() const override {
+    return format("quantize({}, {}{} bits={}, block={}, form={}, scales={})", input().recipe(),
+                  text_of(how_.method.method), how_.method.is_symmetric ? "" : " with zero points", how_.method.bits,
+                  how_.block, static_cast<int>(how_.form), to_text(how_.method.scales));
+  }
   std::span<const TensorSourcePtr> inputs() const override { return inputs_; }
 
-  Status stream_to(std::span<const ByteSink> sinks, size_t scratch_bytes) const override {
-    ARGOSY_CHECK(sinks.size() == 2, format("{} sinks", sinks.size()));
-    int64_t total = 1;
-    for (int64_t dim : scales_shape_) total *= dim;
-    if (total == 0) return {};
-    // Boxes of scales: whole rows where they fit, else some blocks of a row.
-    int64_t fits = 0, too_many = total + 1;
+  int64_t rows() const override {
+    int64_t count = 1;
+    for (int64_t size : row_dims_) count *= size;
+    return count;
+  }
+
+  Status stream_rows(int64_t first, int64_t count, std::span<const ByteSink> sinks,
+                     std::span<std::byte> buffer) const override {
+    ARGOSY_CHECK(sinks.size() == size(), format("{} sinks", sinks.size()));
+    int64_t fits = 0, too_many = count + 1;
     while (too_many - fits > 1) {
       int64_t middle = fits + (too_many - fits) / 2;
-      (footprint(middle) <= scratch_bytes ? fits : too_many) = middle;
+      (footprint(middle) <= buffer.size() ? fits : too_many) = middle;
     }
-    if (fits == 0) {
+    if (count > 0 && fits == 0) {
       return fail(ErrorCode::kInvalidInput,
-                  format("a scratch of {} bytes is too small to stream {}", scratch_bytes, quoted(recipe())),
+                  format("a scratch of {} bytes is too small to stream {}", buffer.size(), quoted(recipe())),
                   format("give at least {} bytes of scratch", footprint(1)));
     }
-    size_t size = footprint(fits);
-    auto memory = std::make_unique_for_overwrite<std::byte[]>(size);
-    Box box;
-    for (int64_t done = 0; done < total;) {
-      int64_t step = contiguous_box(scales_shape_, done, std::min(fits, total - done), box);
-      Box from = input_box(box);
-      Scratch scratch({memory.get(), size});
-      auto weight = scratch.take(static_cast<size_t>(box_elements(from)));
-      auto scales = scratch.take(static_cast<size_t>(step) * sizeof(float));
-      ARGOSY_TRY_STATUS(quantize(from, weight, scales, scratch));
-      ARGOSY_TRY_STATUS(sinks[kWeight](weight));
-      ARGOSY_TRY_STATUS(sinks[kScales](scales));
+    Box rows;
+    for (int64_t done = 0; done < count;) {
+      int64_t step = 1;
+      rows = {};
+      if (!row_dims_.empty()) step = contiguous_box(row_dims_, first + done, std::min(fits, count - done), rows);
+      Scratch scratch(buffer);
+      std::span<std::byte> parts[kMostOutputs];
+      for (size_t i = 0; i < size(); ++i) parts[i] = scratch.take(static_cast<size_t>(step) * row_bytes(i));
+      ARGOSY_TRY_STATUS(quantize(rows, step, parts, scratch));
+      for (size_t i = 0; i < size(); ++i) ARGOSY_TRY_STATUS(sinks[i](parts[i]));
       done += step;
     }
     return {};
   }
 
-  size_t scratch_for(size_t output, int64_t elements) const override {
-    if (output == kScales) {
-      int64_t values = inputs_of_blocks(elements);
-      return saturating_add(Scratch::cost(static_cast<size_t>(values)), quantize_scratch(values));
-    }
-    // At least one row, widened on both sides to whole blocks.
-    int64_t values = std::min(elements, std::numeric_limits<int64_t>::max() / 4) + 2 * (width_ - 1);
-    size_t results = saturating_add(Scratch::cost(static_cast<size_t>(values)),
-                                    Scratch::cost(static_cast<size_t>(values) * sizeof(float)));
-    return saturating_add(results, quantize_scratch(values));
-  }
+  /// A row at a time, whole: who reads outputs alone and in pieces pays for it.
+  size_t scratch_for(size_t /*output*/, int64_t /*elements*/) const override { return footprint(1); }
 
   Status read(size_t output, const Box& box, std::span<std::byte> out, Scratch& scratch) const override {
     if (out.empty()) return {};
-    if (output == kScales) {
-      Box from = input_box(box);
+    size_t rank = row_dims_.size();
+    Box part, row;
+    part.start.assign(box.start.begin() + static_cast<ptrdiff_t>(rank), box.start.end());
+    part.extent.assign(box.extent.begin() + static_cast<ptrdiff_t>(rank), box.extent.end());
+    std::span<const int64_t> rows = std::span(box.extent).first(rank), dims = std::span(shapes_[output]).subspan(rank);
+    int64_t count = 1;
+    for (int64_t size : rows) count *= size;
+    std::byte* next = out.data();
+    for (int64_t i = 0; i < count; ++i) {
+      row = {};
+      if (rank > 0) contiguous_box(rows, i, 1, row);
+      for (size_t d = 0; d < rank; ++d) row.start[d] += box.start[d];
       size_t mark = scratch.mark();
-      auto weight = scratch.take(static_cast<size_t>(box_elements(from)));
-      ARGOSY_TRY_STATUS(quantize(from, weight, out, scratch));
+      std::span<std::byte> parts[kMostOutputs];
+      for (size_t k = 0; k < size(); ++k) parts[k] = scratch.take(row_bytes(k));
+      ARGOSY_TRY_STATUS(quantize(row, 1, parts, scratch));
+      BoxRuns runs(dims, part.start, part.extent);
+      int64_t run = bytes_of(dtype(output), runs.run());
+      for (BoxRuns::Strip strip; runs.next(strip);) {
+        copy_runs(next, run, parts[output].data() + bytes_of(dtype(output), strip.offset),
+                  bytes_of(dtype(output), strip.stride), run, strip.count);
+        next += run * strip.count;
+      }
       scratch.release(mark);
-      return {};
     }
-    return read_weight(box, out, scratch);
+    return {};
   }
 
  private:
   const TensorSource& input() const { return *inputs_.front(); }
 
-  // The input of a box of scales: its blocks, the last of a row perhaps cut short.
-  Box input_box(const Box& scales) const {
-    Box from = scales;
-    from.start.back() = scales.start.back() * block_;
-    int64_t end_block = scales.start.back() + scales.extent.back();
-    int64_t end = end_block == scales_shape_.back() ? last_ : end_block * block_;
-    from.extent.back() = end - from.start.back();
-    return from;
+  size_t row_bytes(size_t output) const {
+    int64_t elements = 1;
+    for (int64_t size : std::span(shapes_[output]).subspan(row_dims_.size())) elements *= size;
+    return static_cast<size_t>(bytes_of(dtype(output), elements));
   }
 
-  int64_t inputs_of_blocks(int64_t blocks) const {
-    int64_t values;
-    return __builtin_mul_overflow(blocks, width_, &values) ? std::numeric_limits<int64_t>::max() / 4 : values;
+  // What stream_rows() takes for so many rows.
+  size_t footprint(int64_t rows) const {
+    int64_t values, padded;
+    if (__builtin_mul_overflow(rows, width_, &values) || __builtin_mul_overflow(rows, blocks_ * how_.block, &padded))
+      return std::numeric_limits<size_t>::max();
+    size_t total = saturating_add(scratch_cost(DType::kF32, padded), input().scratch_for(values));
+    total = saturating_add(total, scratch_cost(input().dtype(), values));
+    total = saturating_add(total, Scratch::cost(static_cast<size_t>(blocks_ * how_.block)));
+    total = saturating_add(total, Scratch::cost(static_cast<size_t>(blocks_) * (sizeof(float) + 1)));
+    for (size_t i = 0; i < size(); ++i)
+      total = saturating_add(total, Scratch::cost(static_cast<size_t>(rows) * row_bytes(i)));
+    return total;
   }
 
-  // What quantize() takes for so many input elements, beyond its outputs.
-  size_t quantize_scratch(int64_t values) const {
-    size_t size = saturating_add(scratch_cost(DType::kF32, values), input().scratch_for(values));
-    return input().dtype() == DType::kF32 ? size : saturating_add(size, scratch_cost(input().dtype(), values));
-  }
-
-  size_t footprint(int64_t blocks) const {
-    int64_t values = inputs_of_blocks(blocks);
-    size_t outputs = saturating_add(Scratch::cost(static_cast<size_t>(values)), scratch_cost(DType::kF32, blocks));
-    return saturating_add(outputs, quantize_scratch(values));
-  }
-
-  // Quantises a box of the input that is whole blocks along the last dim, reading it once.
-  Status quantize(const Box& from, std::span<std::byte> weight, std::span<std::byte> scales, Scratch& scratch) const {
-    size_t mark = scratch.mark();
+  /// The rows as floats, each filled up with zeros to whole blocks.
+  Result<const float*> floats_of(const Box& rows, int64_t count, Scratch& scratch) const {
+    Box from = rows;
+    from.start.push_back(0);
+    from.extent.push_back(width_);
     DType type = input().dtype();
-    int64_t row = from.extent.back(), rows = box_elements(from) / row;
-    auto floats = scratch.take(static_cast<size_t>(rows * row) * sizeof(float));
-    if (type == DType::kF32) {
+    int64_t padded = blocks_ * how_.block;
+    auto floats = scratch.take(static_cast<size_t>(count * padded) * sizeof(float));
+    auto values = floats;
+    if (type == DType::kF32 && padded == width_) {
       ARGOSY_TRY_STATUS(input().read(from, floats, scratch));
-    } else {
-      auto values = scratch.take(static_cast<size_t>(bytes_of(type, rows * row)));
-      ARGOSY_TRY_STATUS(input().read(from, values, scratch));
-      cast_elements(type, values, DType::kF32, floats);
+      return reinterpret_cast<const float*>(floats.data());
     }
-    DefaultFloatMode mode;
-    std::byte* next_scale = scales.data();
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t begin = 0; begin < row; begin += block_) {
-        auto count = static_cast<size_t>(std::min(block_, row - begin));
-        auto first = static_cast<size_t>(r * row + begin);
-        float scale = quantize_block_int8({reinterpret_cast<const float*>(floats.data()) + first, count},
-                                          {reinterpret_cast<int8_t*>(weight.data()) + first, count});
-        if (std::isnan(scale)) {
-          return fail(ErrorCode::kInvalidInput,
-                      format("a NaN or an infinity in the block at {} of {}", list_text(position(from, r, begin)),
-                             quoted(input().recipe())),
-                      "leave this tensor out of quantisation, or repair the checkpoint");
-        }
-        std::memcpy(next_scale, &scale, sizeof(scale));
-        next_scale += sizeof(scale);
+    auto raw = scratch.take(static_cast<size_t>(bytes_of(type, count * width_)));
+    ARGOSY_TRY_STATUS(input().read(from, raw, scratch));
+    if (padded == width_) {
+      cast_elements(type, raw, DType::kF32, values);
+      return reinterpret_cast<const float*>(floats.data());
+    }
+    auto raw_row = static_cast<size_t>(bytes_of(type, width_));
+    auto row = static_cast<size_t>(padded) * sizeof(float), used = static_cast<size_t>(width_) * sizeof(float);
+    for (size_t r = 0; r < static_cast<size_t>(count); ++r) {
+      auto to = floats.subspan(r * row, row), in = raw.subspan(r * raw_row, raw_row);
+      if (type == DType::kF32) {
+        std::ranges::copy(in, to.begin());
+      } else {
+        cast_elements(type, in, DType::kF32, to.first(used));
       }
+      std::ranges::fill(to.subspan(used), std::byte{0});
+    }
+    return reinterpret_cast<const float*>(floats.data());
+  }
+
+  // Quantises `count` whole rows, reading them once.
+  Status quantize(const Box& rows, int64_t count, std::span<const std::span<std::byte>> parts, Scratch& scratch) const {
+    size_t mark = scratch.mark();
+    ARGOSY_TRY(const float* floats, floats_of(rows, count, scratch));
+    auto block = static_cast<size_t>(how_.block), blocks = static_cast<size_t>(blocks_);
+    auto integers = scratch.take(block * blocks);
+    auto about = scratch.take(blocks * (sizeof(float) + 1));
+    auto* scales = reinterpret_cast<float*>(about.data());
+    std::byte* zeros = about.data() + blocks * sizeof(float);
+    DefaultFloatMode mode;
+    for (size_t r = 0; r < static_cast<size_t>(count); ++r) {
+      for (size_t b = 0; b < blocks; ++b) {
+        auto* out = reinterpret_cast<uint8_t*>(integers.data()) + b * block;
+        BlockScale found = quantize_block({floats + (r * blocks + b) * block, block}, how_.method, {out, block});
+        if (std::isnan(found.scale)) return not_finite(rows, static_cast<int64_t>(r), static_cast<int64_t>(b));
+        scales[b] = found.scale;
+        zeros[b] = std::byte{found.zero};
+      }
+      // ONNX Runtime's quantizer leaves these bytes alone, so that they differ between its methods.
+      if (how_.method.method == QuantizeMethod::kLargest)
+        std::ranges::fill(integers.subspan(static_cast<size_t>(width_)), std::byte{0});
+      auto part = [&](size_t output) { return parts[output].subspan(r * row_bytes(output), row_bytes(output)); };
+      pack(integers, part(kValues));
+      auto found = std::as_bytes(std::span(scales, blocks));
+      if (how_.method.scales == DType::kF32) {
+        std::ranges::copy(found, part(kScales).begin());
+      } else {
+        cast_elements(DType::kF32, found, how_.method.scales, part(kScales));
+      }
+      if (!how_.method.is_symmetric) pack_zero_points({zeros, blocks}, part(kZeroPoints));
     }
     scratch.release(mark);
     return {};
   }
 
-  static std::vector<int64_t> position(const Box& box, int64_t row, int64_t column) {
-    std::vector<int64_t> result = box.start;
-    result.back() += column;
-    for (size_t d = result.size() - 1; d-- > 0;) {
-      result[d] += row % box.extent[d];
-      row /= box.extent[d];
+  Status not_finite(const Box& rows, int64_t row, int64_t block) const {
+    std::vector<int64_t> at;
+    if (!row_dims_.empty()) {
+      Box one;
+      contiguous_box(rows.extent, row, 1, one);
+      for (size_t d = 0; d < one.start.size(); ++d) at.push_back(rows.start[d] + one.start[d]);
     }
-    return result;
+    at.push_back(block * how_.block);
+    return fail(ErrorCode::kInvalidInput,
+                format("a NaN or an infinity in the block at {} of {}", list_text(at), quoted(input().recipe())),
+                "leave this tensor out of quantisation, or repair the checkpoint");
   }
 
-  // Widens the box to whole blocks and takes as many of its rows at a time as fit into what scratch_for() promised.
-  Status read_weight(const Box& box, std::span<std::byte> out, Scratch& scratch) const {
-    int64_t first = box.start.back(), width = box.extent.back();
-    Box scales = box;
-    scales.start.back() = first / block_;
-    scales.extent.back() = (first + width - 1) / block_ + 1 - scales.start.back();
-    Box wide = input_box(scales);
-    int64_t wide_width = wide.extent.back(), skipped = first - wide.start.back();
-    int64_t rows = box_elements(box) / width;
-    int64_t most_rows = std::max<int64_t>(1, (rows * width + 2 * (width_ - 1)) / wide_width);
-    // Rows of the box, counted in its own dims without the last, are taken in contiguous ranges of these.
-    std::span<const int64_t> row_dims = std::span(box.extent).first(box.extent.size() - 1);
-    Box part;
-    std::byte* next = out.data();
-    for (int64_t done = 0; done < rows;) {
-      int64_t step = contiguous_box(row_dims, done, std::min(most_rows, rows - done), part);
-      for (size_t d = 0; d < row_dims.size(); ++d) {
-        wide.start[d] = box.start[d] + part.start[d];
-        wide.extent[d] = part.extent[d];
+  void pack(std::span<const std::byte> integers, std::span<std::byte> out) const {
+    if (how_.form == QuantizedForm::kI8) {
+      for (size_t i = 0; i < out.size(); ++i) out[i] = integers[i] ^ std::byte{0x80};
+    } else if (how_.method.bits == 8) {
+      std::ranges::copy(integers, out.begin());
+    } else {
+      bool is_swapped = how_.form == QuantizedForm::kSwapped;
+      for (size_t i = 0; i < out.size(); ++i) {
+        std::byte a = integers[2 * i], b = integers[2 * i + 1];
+        out[i] = is_swapped ? a << 4 | b : b << 4 | a;
       }
-      size_t mark = scratch.mark();
-      auto weight = scratch.take(static_cast<size_t>(step * wide_width));
-      auto unused = scratch.take(static_cast<size_t>(step * scales.extent.back()) * sizeof(float));
-      ARGOSY_TRY_STATUS(quantize(wide, weight, unused, scratch));
-      copy_runs(next, width, weight.data() + skipped, wide_width, width, step);
-      scratch.release(mark);
-      next += step * width;
-      done += step;
     }
-    return {};
+  }
+
+  /// One that is missing to fill a byte is the one of a block of zeros.
+  void pack_zero_points(std::span<const std::byte> zeros, std::span<std::byte> out) const {
+    if (how_.method.bits == 8) {
+      std::ranges::copy(zeros, out.begin());
+      return;
+    }
+    for (size_t i = 0; i < out.size(); ++i) {
+      std::byte second = 2 * i + 1 < zeros.size() ? zeros[2 * i + 1] : std::byte{8};
+      out[i] = second << 4 | zeros[2 * i];
+    }
   }
 
   std::vector<TensorSourcePtr> inputs_;
-  int64_t block_;
-  int64_t last_;   // size of the last dim
-  int64_t width_;  // of the widest block
-  std::vector<int64_t> scales_shape_;
+  BlockQuantization how_;
+  int64_t width_ = 0, blocks_ = 0;  // of a row
+  std::vector<int64_t> row_dims_;   // all dims but the last
+  std::vector<int64_t> shapes_[kMostOutputs];
 };
 
 class GroupOutput final : public DerivedSource {
@@ -230,6 +290,26 @@ class GroupOutput final : public DerivedSource {
   size_t index_;
 };
 
+/// What the arithmetic and the form ask of a block.
+Status check_block(const TensorSource& source, const BlockQuantization& how) {
+  auto refuse = [&](std::string why) {
+    return fail(ErrorCode::kInvalidInput,
+                format("cannot quantise {} in blocks of {}", tensor_text(source.dtype(), source.shape()), how.block),
+                std::move(why));
+  };
+  if (source.shape().empty()) return refuse("quantisation needs a last dim to divide");
+  if (how.block <= 0) return refuse("give a block of at least 8");
+  if (how.form == QuantizedForm::kBlocks || how.method.method != QuantizeMethod::kFitted) {
+    if (how.block % 8 != 0) return refuse("blocks are a multiple of 8 values");
+  }
+  if (how.method.method == QuantizeMethod::kWeighted && how.block > 256)
+    return refuse("blocks have at most 256 values");
+  if (how.form == QuantizedForm::kBlocks) return {};
+  if (source.shape().back() % how.block != 0) return refuse("the last dim has to be a multiple of the block");
+  if (how.form != QuantizedForm::kI8 && source.shape().back() % 2 != 0) return refuse("two values share a byte");
+  return {};
+}
+
 }  // namespace
 
 TensorSourcePtr group_output(SourceGroupPtr group, size_t index) {
@@ -237,20 +317,28 @@ TensorSourcePtr group_output(SourceGroupPtr group, size_t index) {
   return std::make_shared<GroupOutput>(std::move(group), index);
 }
 
-Result<SourceGroupPtr> quantized_int8(TensorSourcePtr source, int64_t block) {
+Status SourceGroup::stream_to(std::span<const ByteSink> sinks, size_t scratch_bytes) const {
+  auto memory = std::make_unique_for_overwrite<std::byte[]>(scratch_bytes);
+  return stream_rows(0, rows(), sinks, {memory.get(), scratch_bytes});
+}
+
+Result<SourceGroupPtr> quantized_blocks(TensorSourcePtr source, const BlockQuantization& how) {
   ARGOSY_TRY_STATUS(check_recipe_limits({&source, 1}));
   DType type = source->dtype();
-  if (type != DType::kF32 && type != DType::kF16 && type != DType::kBF16) {
+  auto is_short = [](DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; };
+  if (type != DType::kF32 && !is_short(type)) {
     return fail(ErrorCode::kUnsupportedFeature, format("cannot quantise {}", tensor_text(type, source->shape())),
                 "quantisation takes f32, f16 and bf16");
   }
-  if (source->shape().empty()) {
-    return fail(ErrorCode::kInvalidInput, "cannot quantise a scalar", "quantisation needs a last dim to divide");
+  if (how.method.scales != DType::kF32 && !is_short(how.method.scales)) {
+    return fail(ErrorCode::kUnsupportedFeature, format("scales of {}", to_text(how.method.scales)),
+                "scales are f32, f16 or bf16");
   }
-  if (block <= 0) {
-    return fail(ErrorCode::kInvalidInput, format("quantisation in blocks of {}", block), "give a block of at least 1");
-  }
-  return std::make_shared<Int8Group>(std::move(source), block);
+  ARGOSY_TRY_STATUS(check_block(*source, how));
+  BlockQuantization used = how;
+  if (how.method.method == QuantizeMethod::kFitted) used.method.is_symmetric = true;
+  if (how.method.method == QuantizeMethod::kWeighted) used.method.is_symmetric = false;
+  return std::make_shared<BlockGroup>(std::move(source), used);
 }
 
 }  // namespace argosy

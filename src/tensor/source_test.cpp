@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "tensor/permute.h"
+#include "tensor/quantize_source.h"
 #include "tensor/sha256.h"
 #include "tensor/source_testing.h"
 
@@ -42,7 +43,8 @@ TEST(SourceTest, recipes_read_like_their_construction) {
   EXPECT_EQ((*transposed(*concatenated({a, b}, 0), {1, 0}))->recipe(), "transpose(concat(dim=0, a, b), [1, 0])");
   EXPECT_EQ((*converted(*stacked({a, b}, 2), DType::kBF16))->recipe(), "cast(stack(dim=2, a, b), bf16)");
   EXPECT_EQ((*sliced(*reshaped(a, {3, 2}), 0, 1, 2))->recipe(), "slice(reshape(a, [3, 2]), dim=0, start=1, length=2)");
-  EXPECT_EQ(group_output(*quantized_int8(a, 2), 1)->recipe(), "quantize_int8(a, block=2)[1]");
+  EXPECT_EQ(group_output(*quantized_blocks(a, {.method = {}, .block = 8}), 1)->recipe(),
+            "quantize(a, largest bits=4, block=8, form=3, scales=f32)[1]");
   std::vector<std::byte> bytes(4);
   EXPECT_EQ((*borrowed(bytes, DType::kF32, {1}, "w\"1"))->recipe(), "memory(\"w\\\"1\", f32[1])");
   EXPECT_EQ((*shape_only(DType::kI4, {3, 2}, "w"))->recipe(), "shape_only(\"w\", i4[3, 2])");

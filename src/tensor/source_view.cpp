@@ -94,6 +94,8 @@ class ReshapeSource final : public DerivedSource {
   std::string recipe() const override { return format("reshape({}, {})", input().recipe(), list_text(shape())); }
   size_t scratch_for(int64_t elements) const override { return input().scratch_for(elements); }
   std::optional<FileRange> file_range() const override { return input().file_range(); }
+  SourceGroupPtr group() const override { return input().group(); }
+  size_t group_index() const override { return input().group_index(); }
 
   Status read(const Box& box, std::span<std::byte> out, Scratch& scratch) const override {
     check_read(*this, box, out.size());

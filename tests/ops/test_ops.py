@@ -50,10 +50,11 @@ def test_every_translation_has_a_row() -> None:
 
     # No model has it: an edit of a graph's border adds it, and the C++ test of the lowering needs it.
     at_borders = {"argosy.after.default"}
-    # For engines with ops of their own: tests/bundles/test_fast_graphs.py needs them.
+    # For engines with ops of their own: tests/bundles/test_fast_graphs.py and test_quantize.py need them.
     of_engines = {
         "aten.rms_norm.default", "argosy.rotary.default", "onnx.group_query_attention.default", "onnx.linear_attention.default",
-        "onnx.sum_and_norm.default", "onnx.experts.default", "onnx.multi_head_attention.default",
+        "onnx.sum_and_norm.default", "onnx.experts.default", "onnx.multi_head_attention.default", "onnx.matmul_nbits.default",
+        "onnx.gather_block_quantized.default",
     }  # fmt: skip
     assert sorted(set(_core.onnx_translations()) - COVERED - at_borders - of_engines) == []
 

@@ -7,12 +7,15 @@ model is another question, and compares with the model as it is (``quality.py``)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+
+from .onnx_schemes import onnx_blocks, rounded_blocks
 
 #: How often a scale is fitted to its integers.
 _FITS = 20
@@ -23,27 +26,15 @@ _LEAST_SCALE = 2.0**-23
 class Scheme:
     """How weights of one encoding are stored and used."""
 
-    bits: int
-    #: activations are rounded to eight bits too, row by row
-    rounds_rows: bool = False
-    #: scales of groups are bfloat16
-    short_scales: bool = False
+    #: the weight [rows, width] that comes back, from the weight and the number of values that share a scale (0: a row)
+    stored: Callable[[torch.Tensor, int], torch.Tensor]
+    #: activations are rounded to eight bits too, from a row of them and that number
+    rounded: Callable[[torch.Tensor, int], torch.Tensor] | None = None
 
 
-SCHEMES = {
-    ("linear", "8da4w"): Scheme(4, rounds_rows=True, short_scales=True),
-    ("linear", "8da8w"): Scheme(8, rounds_rows=True),
-    ("linear", "4w"): Scheme(4),
-    ("linear", "8w"): Scheme(8),
-    ("embedding", "8w"): Scheme(8),
-    ("embedding", "4w"): Scheme(4),
-}
-
-
-def stored_weight(weight: torch.Tensor, scheme: Scheme, group: int) -> torch.Tensor:
-    """What comes back of a weight that was stored as integers, with a scale for ``group`` values of a row (0: for a row):
-    the scale that is best for the integers, integers for it, and so on."""
-    least, most = -(1 << (scheme.bits - 1)), (1 << (scheme.bits - 1)) - 1
+def fitted(weight: torch.Tensor, group: int, *, bits: int, short_scales: bool = False) -> torch.Tensor:
+    """The scale that is best for the integers, integers for it, and so on."""
+    least, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
     values = weight.detach().float().reshape(weight.shape[0], -1, group or weight.shape[1])
     scale = (values.abs().amax(2) / -least).clamp_min(_LEAST_SCALE)
     for _ in range(_FITS):
@@ -51,12 +42,12 @@ def stored_weight(weight: torch.Tensor, scheme: Scheme, group: int) -> torch.Ten
         products, squares = (values * integers).sum(2), (integers * integers).sum(2)
         scale = torch.where(squares > 0, products / squares, scale).clamp_min(_LEAST_SCALE)
     integers = (values / scale[..., None]).round().clamp(least, most)
-    if scheme.short_scales and group:
+    if short_scales and group:
         scale = scale.bfloat16().float()
     return (integers * scale[..., None]).reshape(weight.shape).to(weight.dtype)
 
 
-def rounded_rows(x: torch.Tensor) -> torch.Tensor:
+def rounded_rows(x: torch.Tensor, _group: int) -> torch.Tensor:
     """Activations in eight bits, a scale and a zero point for each row, as XNNPACK rounds them."""
     wide = x.float()
     low, high = wide.amin(-1, keepdim=True).clamp(max=0), wide.amax(-1, keepdim=True).clamp(min=0)
@@ -66,10 +57,41 @@ def rounded_rows(x: torch.Tensor) -> torch.Tensor:
     return ((((wide * scale).round() + zero).clamp(-128, 127) - zero) / scale).to(x.dtype)
 
 
+_ROUNDED_4, _ROUNDED_8 = partial(fitted, bits=4), partial(fitted, bits=8)
+SCHEMES = {
+    ("linear", "8da4w"): Scheme(partial(fitted, bits=4, short_scales=True), rounded_rows),
+    ("linear", "8da8w"): Scheme(_ROUNDED_8, rounded_rows),
+    ("linear", "4w"): Scheme(_ROUNDED_4),
+    ("linear", "8w"): Scheme(_ROUNDED_8),
+    ("embedding", "8w"): Scheme(_ROUNDED_8),
+    ("embedding", "4w"): Scheme(_ROUNDED_4),
+}
+
+
+def find_scheme(use: str, encoding: str) -> Scheme | None:
+    if (scheme := SCHEMES.get((use, encoding))) is not None:
+        return scheme
+    name, _, activations = encoding.partition("-a8")
+    stored = onnx_blocks(name)
+    return Scheme(stored, rounded_blocks if encoding.endswith("-a8") and not activations else None) if stored else None
+
+
 @dataclass(frozen=True)
 class _Stored:
     weight: torch.Tensor
     scheme: Scheme
+    group: int
+
+    def activations(self, x: torch.Tensor) -> torch.Tensor:
+        return self.scheme.rounded(x, self.group) if self.scheme.rounded else x
+
+
+#: Functions whose last argument may be a weight [in, out], with the names of their arguments.
+_PRODUCTS: dict[Any, tuple[str, ...]] = {
+    torch.addmm: ("input", "mat1", "mat2"),
+    torch.matmul: ("input", "other"),
+    torch.mm: ("input", "mat2"),
+}
 
 
 class QuantizedModel(TorchFunctionMode):
@@ -85,27 +107,32 @@ class QuantizedModel(TorchFunctionMode):
         self._stored: dict[tuple[str, int], _Stored] = {}
         self._kept = []  # an id is of use only while its tensor is there
         for each in quantized:
-            scheme = SCHEMES.get((each["use"], each["encoding"]))
+            scheme = find_scheme(each["use"], each["encoding"])
             weight = weights.get(each["weight"])
             if scheme is None or weight is None or weight.dim() != 2:
                 raise LookupError(f"{each['weight']} is stored as {each['encoding']}, which PyTorch is not taught here")
             self._kept.append(weight)
-            stored = stored_weight(weight, scheme, int(each["group"]))
+            is_turned = each["use"] == "product"  # [in, out], as products have it
+            stored = scheme.stored(weight.T if is_turned else weight, int(each["group"]))
+            stored = stored.T if is_turned else stored
             if in_place and sum(other["weight"] == each["weight"] for other in quantized) == 1 and not is_tied[id(weight)]:
                 stored = weight.data.copy_(stored)
-            self._stored[each["use"], id(weight)] = _Stored(stored, scheme)
+            self._stored[each["use"], id(weight)] = _Stored(stored, scheme, int(each["group"]))
 
     @property
     def rounds_rows(self) -> bool:
-        return any(each.scheme.rounds_rows for each in self._stored.values())
+        return any(each.scheme.rounded is not None for each in self._stored.values())
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         if func is torch.nn.functional.linear:
             x, weight, bias = _arguments(("input", "weight", "bias"), args, kwargs)
             if (stored := self._stored.get(("linear", id(weight)))) is not None:
-                x = rounded_rows(x) if stored.scheme.rounds_rows else x
-                return func(x, stored.weight, bias)
+                return func(stored.activations(x), stored.weight, bias)
+        elif func in _PRODUCTS:
+            *before, x, weight = _arguments(_PRODUCTS[func], args, kwargs)
+            if (stored := self._stored.get(("product", id(weight)))) is not None:
+                return func(*before, stored.activations(x), stored.weight)
         elif func is torch.nn.functional.embedding:
             stored = self._stored.get(("embedding", id(args[1] if len(args) > 1 else kwargs["weight"])))
             if stored is not None:

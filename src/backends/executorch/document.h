@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "passes/quantized_weights.h"
 #include "tensor/dtype.h"
 #include "tensor/source.h"
 
@@ -105,10 +106,8 @@ struct NamedData {
 
 struct Document {
   std::vector<Method> methods;
-  std::vector<NamedData> data;  // keys are unique; in order of first use
-  /// Weights that are stored as integers: a line "WEIGHT USE ENCODING GROUP" each, every one once; not part of the
-  /// file.
-  std::vector<std::string> quantized;
+  std::vector<NamedData> data;             // keys are unique; in order of first use
+  std::vector<QuantizedWeight> quantized;  // not part of the file
 };
 
 }  // namespace argosy::executorch

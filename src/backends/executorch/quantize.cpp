@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "ir/rewriter.h"
 #include "passes/aten_builder.h"
+#include "passes/quantized_weights.h"
 #include "tensor/quantize_source.h"
 
 namespace argosy::executorch {
@@ -37,9 +38,6 @@ constexpr std::string_view kEmbeddingByteTyped =
 constexpr std::string_view kEmbeddingNibblesTyped =
     "quantized_decomposed::embedding_4bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int "
     "weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor";
-
-// The attribute of a program that lists the quantised weights, a line each.
-constexpr std::string_view kQuantizedWeights = "quantized-weights";
 
 int64_t group_of(const LinearQuantization& how) {
   return how.group_size >= 0 ? how.group_size : how.encoding == LinearEncoding::k8da4w ? kGroupUnit : 0;
@@ -137,15 +135,16 @@ class Quantizer {
 
   /// For reports, and for whoever compares the file with the model.
   void note(WeightId id, std::string_view use, std::string_view encoding, int64_t group) {
-    program_.attributes[std::string(kQuantizedWeights)] +=
-        format("{} {} {} {}\n", program_[id].name, use, encoding, group);
+    note_quantized(program_, {program_[id].name, std::string(use), std::string(encoding), group});
   }
 
   Result<Stored> stored(WeightId id, std::string_view encoding, int64_t block, QuantizedForm form, DType scales) {
     auto [found, is_new] = stored_.try_emplace(format("{} {} {}", id.index, encoding, block));
     if (!is_new) return found->second;
     const Weight weight = program_[id];
-    ARGOSY_TRY(SourceGroupPtr group, quantized_fitted(weight.source, block, form, scales));
+    const int bits = form == QuantizedForm::kI8 ? 8 : 4;
+    ARGOSY_TRY(SourceGroupPtr group,
+               quantized_blocks(weight.source, {{QuantizeMethod::kFitted, bits, true, scales}, block, form}));
     auto add = [&](std::string name, size_t output) {
       std::span<const int64_t> shape = group->shape(output);
       program_.weights.push_back({.name = std::move(name),
@@ -279,19 +278,6 @@ Pass quantize_weights(const LoweringOptions& options) {
             ARGOSY_TRY_STATUS(quantizer.check_all());
             return quantizer.has_changed();
           }};
-}
-
-std::vector<std::string> quantized_weights(const Program& program) {
-  auto found = program.attributes.find(std::string(kQuantizedWeights));
-  if (found == program.attributes.end()) return {};
-  std::vector<std::string> lines;
-  std::set<std::string_view> seen;
-  for (std::string_view rest = found->second; !rest.empty();) {
-    std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    if (seen.insert(line).second) lines.emplace_back(line);
-  }
-  return lines;
 }
 
 }  // namespace argosy::executorch

@@ -22,8 +22,6 @@ std::string_view name_of(LinearEncoding encoding);
 /// and a note counts them; if these are all layers, or there are no layers, it is an error.
 Pass quantize_weights(const LoweringOptions& options);
 
-/// What that pass stored as integers: a line "WEIGHT USE ENCODING GROUP" each, in order, every one once.
-std::vector<std::string> quantized_weights(const Program& program);
 /// Checks options before there is a program: encodings that the recipe's kernels compute, and group sizes.
 Status check_quantization(const LoweringOptions& options);
 

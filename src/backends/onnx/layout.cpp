@@ -16,8 +16,8 @@ bool is_shape_only(const TensorSource& source) { return source.recipe().starts_w
 
 /// What tells bytes apart: where they lie, or how they are made. Reshaping changes neither.
 std::string identity_of(const TensorSource& source) {
-  auto range = source.file_range();
-  return range ? format("{}@{}+{}", range->path, range->offset, range->size) : source.recipe();
+  if (auto range = source.file_range()) return format("{}@{}+{}", range->path, range->offset, range->size);
+  return source.kind() == SourceKind::kReshape ? identity_of(*source.inputs().front()) : source.recipe();
 }
 
 class Placer {

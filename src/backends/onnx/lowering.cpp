@@ -4,6 +4,7 @@
 #include "backends/onnx/linear_attention.h"
 #include "backends/onnx/mixture_of_experts.h"
 #include "backends/onnx/multi_head_attention.h"
+#include "backends/onnx/quantize.h"
 #include "backends/onnx/sum_and_norm.h"
 #include "backends/onnx/translations.h"
 #include "passes/compact_ids.h"
@@ -47,6 +48,8 @@ constexpr NamedPass kPasses[] = {
      use_mixture_of_experts},
     {"use-multi-head-attention", "attention without a cache as one op of ONNX Runtime's; after recognise",
      use_multi_head_attention},
+    {"quantize-weights-for-onnx", "store weights in few bits, {bits=4,block=32,at:lm_head=8}; after legalise-for-onnx",
+     nullptr, quantize_weights_with},
 };
 
 }  // namespace
@@ -83,6 +86,7 @@ Pipeline onnx_pipeline(const LoweringOptions& options, std::optional<Pass> bind)
   pipeline.add(decompose_complex());
   pipeline.add(legalise_for_onnx(options));
   pipeline.add(normalise());
+  if (options.quantization.is_wanted()) pipeline.add(quantize_weights(options.quantization));
   pipeline.add(eliminate_dead_code());
   pipeline.add(compact_ids());
   return pipeline;

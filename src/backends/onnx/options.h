@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "io/onnx/runtime_ops.h"
+#include "tensor/quantize.h"
 
 namespace argosy::onnx {
 
@@ -14,6 +17,28 @@ enum class Optimize : uint8_t {
   kOff,
   kSafe,    // constants are folded, equal nodes merged; ONNX's own ops only
   kEngine,  // also what the engine has beyond ONNX
+};
+
+/// Bits for weights of some modules. `where` is a module's path or part of it ("lm_head", "mlp.down_proj"), or
+/// "embedding": wherever a weight's rows are looked up.
+struct QuantizeRule {
+  std::string where;
+  int bits = 0;  // 4 or 8; 0: as it is
+};
+
+/// An accuracy level: the one that is fast on the device.
+inline constexpr int kDevicesAccuracy = -1;
+
+/// How weights are stored in few bits: MatMulNBits and GatherBlockQuantized of ONNX Runtime.
+struct Quantization {
+  int bits = 0;                     // of linear layers: 4 or 8; 0: as they are
+  std::vector<QuantizeRule> rules;  // exceptions; of several that fit the last one counts
+  int64_t block = 32;               // values that share a scale
+  QuantizeMethod method = QuantizeMethod::kLargest;
+  bool is_symmetric = true;
+  int accuracy_level = kDevicesAccuracy;  // of MatMulNBits: 0 unset, 1 f32, 4 activations in 8 bits as well
+
+  bool is_wanted() const { return bits != 0 || !rules.empty(); }
 };
 
 struct LoweringOptions {
@@ -29,6 +54,7 @@ struct LoweringOptions {
   bool joins_weights = false;
   /// GroupQueryAttention takes queries, keys and values as one tensor, too.
   bool packs_attention = false;
+  Quantization quantization;
 };
 
 /// Where weights that are not small go.

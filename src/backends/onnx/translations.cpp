@@ -11,7 +11,7 @@ auto families() {
       activation_translations(),  arithmetic_translations(),    attention_translations(), control_flow_translations(),
       convolution_translations(), creation_translations(),      expert_translations(),    indexing_translations(),
       linear_translations(),      normalization_translations(), number_translations(),    order_translations(),
-      recurrent_translations(),   reduction_translations(),     shape_translations(),
+      quantized_translations(),   recurrent_translations(),     reduction_translations(), shape_translations(),
   };
 }
 

@@ -46,6 +46,7 @@ std::span<const Translation> linear_translations();
 std::span<const Translation> normalization_translations();
 std::span<const Translation> number_translations();
 std::span<const Translation> order_translations();
+std::span<const Translation> quantized_translations();
 std::span<const Translation> recurrent_translations();
 std::span<const Translation> reduction_translations();
 std::span<const Translation> shape_translations();

@@ -1,8 +1,6 @@
 #include "driver/executorch/export_executorch.h"
 
 #include <algorithm>
-#include <map>
-#include <sstream>
 
 #include "backends/executorch/writer.h"
 #include "base/text.h"
@@ -53,7 +51,7 @@ class ExecutorchExport final : public Export {
 
   /// What each method takes, and what computes it.
   std::vector<std::string> summary() const override {
-    std::vector<std::string> lines = quantized_lines();
+    std::vector<std::string> lines = quantized_lines(document_.quantized);
     for (const executorch::Method& method : document_.methods) {
       if (method.instructions.empty()) continue;
       uint64_t delegated = 0;
@@ -87,7 +85,7 @@ class ExecutorchExport final : public Export {
     for (const ExportFile& file : files_) about.files.push_back(file.file);
     about.files.emplace_back(engines::kCardFile);
     std::vector<std::string> notes = limits_;
-    for (std::string& line : quantized_lines()) notes.push_back(std::move(line));
+    for (std::string& line : quantized_lines(document_.quantized)) notes.push_back(std::move(line));
     return write_companions(folder, *source_, *engine_, plan_, companions_, options.check, notes,
                             export_manifest(manifest_.root(), about));
   }
@@ -129,7 +127,7 @@ class ExecutorchExport final : public Export {
     ManifestOptions about;
     about.format = kFormat;
     about.check = check;
-    about.quantized = quantized();
+    about.quantized = document_.quantized;
     about.dtype = dtype_;
     for (const executorch::Method& method : document_.methods) {
       if (method.instructions.empty()) continue;
@@ -144,28 +142,6 @@ class ExecutorchExport final : public Export {
       }
     }
     return about;
-  }
-
-  std::vector<QuantizedWeight> quantized() const {
-    std::vector<QuantizedWeight> weights;
-    for (const std::string& line : document_.quantized) {
-      QuantizedWeight& each = weights.emplace_back();
-      std::istringstream(line) >> each.weight >> each.use >> each.encoding >> each.group;
-    }
-    return weights;
-  }
-
-  /// "128 weights of linear layers in 8da4w, groups of 32": a line for each encoding.
-  std::vector<std::string> quantized_lines() const {
-    std::map<std::string, size_t> counts;
-    for (const QuantizedWeight& each : quantized()) {
-      std::string groups = each.group == 0 ? "a scale for each row" : format("a scale for {} values each", each.group);
-      ++counts[format("of {} layers stored as {}, {}", each.use, each.encoding, groups)];
-    }
-    std::vector<std::string> lines;
-    for (const auto& [what, count] : counts)
-      lines.push_back(format("{} {} {}", count, count == 1 ? "weight" : "weights", what));
-    return lines;
   }
 
   JsonDocument manifest_;  // of the capture

@@ -161,7 +161,7 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
       document.methods.push_back(executorch::constant_method(constant));
   }
   document.data = data.take();
-  document.quantized = executorch::quantized_weights(program);
+  document.quantized = quantized_weights(program);
   if (options.hooks != nullptr && options.hooks->on_executorch)
     ARGOSY_TRY_STATUS(options.hooks->on_executorch(document));
   return document;

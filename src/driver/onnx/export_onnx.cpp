@@ -68,7 +68,8 @@ class OnnxExport final : public Export {
       bound.push_back({graph.file, graph.component, std::move(edits)});
     }
     ARGOSY_TRY(std::vector<onnx::NamedModel> graphs,
-               lower_to_onnx(std::move(program), std::move(bound), with_engine_ops(options), diagnostics));
+               lower_to_onnx(program, std::move(bound), with_engine_ops(options), diagnostics));
+    quantized_ = quantized_weights(program);
     if (options.hooks != nullptr && options.hooks->on_onnx_graphs)
       ARGOSY_TRY_STATUS(options.hooks->on_onnx_graphs(graphs));
     ARGOSY_TRY_STATUS(lay_out(std::move(graphs), options, *input.checkpoint));
@@ -78,6 +79,9 @@ class OnnxExport final : public Export {
     for (const std::string& note : companions_.notes) diagnostics.notes.push_back(note);
     return {};
   }
+
+  /// What is stored in few bits.
+  std::vector<std::string> summary() const override { return quantized_lines(quantized_); }
 
  protected:
   Status write_into(const fs::path& folder, const ExportWriteOptions& options,
@@ -97,6 +101,7 @@ class OnnxExport final : public Export {
     }
     if (destination_.is_folder) {
       std::vector<std::string> notes = limits_;
+      std::ranges::copy(quantized_lines(quantized_), std::back_inserter(notes));
       std::ranges::copy(twice_written(), std::back_inserter(notes));
       ARGOSY_TRY_STATUS(write_companions(folder, *source_, *engine_, plan_, companions_, options.check, notes,
                                          bundle_manifest(options.check)));
@@ -141,6 +146,8 @@ class OnnxExport final : public Export {
     options.lowering.pads_at_end = uses_them && engine_->limits.pads_at_end;
     options.lowering.longest_text = device_->turns_in_attention ? plan_.longest_text : 0;
     options.lowering.packs_attention = device_->packs_attention;
+    if (int& level = options.lowering.quantization.accuracy_level; level == onnx::kDevicesAccuracy)
+      level = device_->rounds_activations ? 4 : 0;
     options.lowering.joins_weights = options.weights != onnx::WeightsMode::kLink;
     return options;
   }
@@ -190,6 +197,7 @@ class OnnxExport final : public Export {
       about.component = part.components[i];
       if (device_->name != engines::kUsualDevice) about.device = device_->name;
       about.check = check;
+      about.quantized = quantized_;
       part.bundle.set_metadata(i, std::string(kOnnxManifestKey), export_manifest(manifest_.root(), about));
       auto add = [&](std::string_view key, JsonView value) {
         if (auto text = value.as_string()) part.bundle.set_metadata(i, format("argosy.{}", key), std::string(*text));
@@ -244,6 +252,7 @@ class OnnxExport final : public Export {
     ManifestOptions about;
     about.format = kFormat;
     about.check = check;
+    about.quantized = quantized_;
     about.engine = engine_->name;
     if (device_->name != engines::kUsualDevice) about.device = device_->name;
     for (const engines::GraphPlan& graph : plan_.graphs) {
@@ -286,6 +295,7 @@ class OnnxExport final : public Export {
   engines::BundlePlan plan_;
   std::vector<Part> parts_;
   BundleCompanions companions_;
+  std::vector<QuantizedWeight> quantized_;
 };
 
 }  // namespace

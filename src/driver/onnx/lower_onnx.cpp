@@ -1,6 +1,7 @@
 #include "driver/onnx/lower_onnx.h"
 
 #include "backends/onnx/lowering.h"
+#include "backends/onnx/quantize.h"
 #include "base/text.h"
 #include "driver/export_hooks.h"
 #include "driver/onnx/weights_as_inputs.h"
@@ -26,9 +27,10 @@ Status check_opset(const OnnxOptions& options) {
               format("ask for one of {} to {}", onnx::kMinOpset, onnx::kMaxOpset));
 }
 
-Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, std::vector<BoundGraph> graphs,
+Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program& program, std::vector<BoundGraph> graphs,
                                                     const OnnxOptions& options, Diagnostics& diagnostics) {
   ARGOSY_TRY_STATUS(check_opset(options));
+  ARGOSY_TRY_STATUS(onnx::check_quantization(options.lowering.quantization));
   std::vector<std::string> files;
   for (const BoundGraph& graph : graphs) files.push_back(graph.file);
   if (graphs.empty()) {
@@ -59,7 +61,7 @@ Result<std::string> onnx_model_bytes(Program program, const OnnxOptions& options
     return fail(ErrorCode::kInvalidInput,
                 format("one component is to become a model, and there are {}", program.components.size()));
   }
-  ARGOSY_TRY(std::vector<onnx::NamedModel> models, lower_to_onnx(std::move(program), {}, options, diagnostics));
+  ARGOSY_TRY(std::vector<onnx::NamedModel> models, lower_to_onnx(program, {}, options, diagnostics));
   onnx::LayoutOptions layout;
   layout.weights = onnx::WeightsMode::kEmbed;
   ARGOSY_TRY(onnx::Bundle bundle, onnx::Bundle::build(std::move(models), layout));

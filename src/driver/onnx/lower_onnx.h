@@ -19,8 +19,9 @@ Result<const engines::Device*> device_of(const OnnxOptions& options);
 Status check_opset(const OnnxOptions& options);
 
 /// These graphs of a program that comes from anywhere as models; without any, its components in files
-/// "<component>.onnx". The program is verified first. Every op that cannot be translated is in `diagnostics`.
-Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program program, std::vector<BoundGraph> graphs,
+/// "<component>.onnx". The program is verified first, and left as the passes made it. Every op that cannot be
+/// translated is in `diagnostics`.
+Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program& program, std::vector<BoundGraph> graphs,
                                                     const OnnxOptions& options, Diagnostics& diagnostics);
 
 /// The file of the program's only component, weights embedded, in memory.

@@ -1,0 +1,110 @@
+"""Weights in few bits as ONNX Runtime's MatMulNBits and GatherBlockQuantized have them, with NumPy: the same bits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import torch
+
+#: Of k_quant: how many scales are tried.
+_TRIES = 20
+
+
+def onnx_blocks(encoding: str) -> Callable[[torch.Tensor, int], torch.Tensor] | None:
+    """What comes back of a weight [rows, width], for "int4", "uint8-k_quant" and the like."""
+    match = re.fullmatch(r"(u?)int([48])(?:-(rtn|k_quant))?", encoding)
+    if match is None:
+        return None
+    method = {None: _largest, "rtn": _nearest, "k_quant": _weighted}[match[3]]
+    return partial(_stored, method=partial(method, bits=int(match[2]), is_symmetric=not match[1]))
+
+
+def rounded_blocks(x: torch.Tensor, group: int) -> torch.Tensor:
+    """Activations in eight bits, a scale for each block of a row."""
+    width = x.shape[-1]
+    blocks = torch.nn.functional.pad(x.float(), (0, -width % group)).unflatten(-1, (-1, group))
+    scale = blocks.abs().amax(-1, keepdim=True) / 127
+    integers = torch.where(scale > 0, blocks / scale, 0).round()
+    return (integers * scale).flatten(-2)[..., :width].to(x.dtype)
+
+
+def _stored(weight: torch.Tensor, group: int, *, method: Callable[..., np.ndarray]) -> torch.Tensor:
+    rows, width = weight.shape
+    values = np.pad(weight.detach().float().numpy(), ((0, 0), (0, -width % group))).reshape(-1, group)
+    scales = np.float16 if weight.dtype == torch.float16 else np.float32
+    with np.errstate(all="ignore"):
+        back = method(values, scales=scales)
+    return torch.from_numpy(back.reshape(rows, -1)[:, :width].copy()).to(weight.dtype)
+
+
+def _largest(values: np.ndarray, *, bits: int, is_symmetric: bool, scales: type) -> np.ndarray:
+    """The value farthest from zero is exact; halves are rounded away from zero."""
+    highest, middle = np.float32(2**bits - 1), np.float32(2 ** (bits - 1))
+    least, most = values.min(1, keepdims=True), values.max(1, keepdims=True)
+    zeros: np.ndarray | np.float32 = middle
+    if is_symmetric:
+        scale = np.where(np.abs(most) > np.abs(least), most, least) / -middle
+    else:
+        least, most = np.minimum(least, np.float32(0)), np.maximum(most, np.float32(0))
+        scale = (most - least) / highest
+        zeros = _away(np.clip(np.where(scale != 0, np.float32(0) - least / scale, least), 0, highest))
+    scale = scale.astype(scales).astype(np.float32)
+    inverse = np.where(scale != 0, np.float32(1) / scale, np.float32(0)).astype(np.float32)
+    integers = _away(np.clip(values * inverse + zeros, 0, highest))
+    return (integers - zeros) * scale
+
+
+def _away(values: np.ndarray) -> np.ndarray:
+    whole = np.trunc(values)
+    return whole + (values - whole >= 0.5)
+
+
+def _nearest(values: np.ndarray, *, bits: int, is_symmetric: bool, scales: type) -> np.ndarray:
+    """The range of values is the range of integers."""
+    highest = 2**bits - 1
+    least, most = values.min(1, keepdims=True), values.max(1, keepdims=True)
+    zeros: np.ndarray | float = float(2 ** (bits - 1))
+    if is_symmetric:
+        largest = np.maximum(np.abs(least), np.abs(most))
+        scale = np.where(largest > 0, (largest * np.float32(2)).astype(np.float64) / highest, 1.0)
+    else:
+        scale = np.where(least != most, (most - least).astype(np.float64) / highest, 1.0)
+        zeros = np.clip(np.round((0.0 - least) / scale), 0, highest)
+    integers = np.clip(np.round(values / scale + zeros), 0, highest)
+    return (integers - zeros).astype(np.float32) * scale.astype(np.float32).astype(scales).astype(np.float32)
+
+
+def _weighted(values: np.ndarray, *, bits: int, is_symmetric: bool, scales: type) -> np.ndarray:
+    """Scale and least value are searched for, so that the error is small where values are large."""
+    assert not is_symmetric
+    highest = np.float32(2**bits - 1)
+
+    def total(x: np.ndarray) -> np.ndarray:
+        return np.sum(x, axis=1, keepdims=True)
+
+    def rounded(inverse: np.ndarray) -> np.ndarray:
+        return np.clip(np.round(inverse * (values - least)), 0, highest)
+
+    weights = np.sqrt(total(values**2) / values.shape[1]) + np.abs(values)
+    least, most = values.min(1, keepdims=True), values.max(1, keepdims=True)
+    sum_w, sum_x = total(weights), total(weights * values)
+    inverse = np.where(least != most, highest / (most - least), np.float32(1))
+    scale = 1 / inverse
+    best = total(weights * (scale * rounded(inverse) + least - values) ** 2)
+    for attempt in range(_TRIES):
+        factor = np.float32(-1 + 0.1 * attempt + (2**bits - 1))
+        integers = rounded(np.where(least != most, factor / (most - least), np.float32(1)))
+        products = weights * integers
+        sum_l, sum_l2, sum_xl = total(products), total(products * integers), total(products * values)
+        determinant = sum_w * sum_l2 - sum_l**2
+        new_scale = (sum_w * sum_xl - sum_x * sum_l) / determinant
+        new_least = (sum_l2 * sum_x - sum_l * sum_xl) / determinant
+        error = total(weights * (new_scale * integers + new_least - values) ** 2)
+        better = error < best
+        best, scale, least = (np.where(better, new, old) for new, old in ((error, best), (new_scale, scale), (new_least, least)))
+    zeros = np.clip(np.round(-least / scale), 0, highest)
+    integers = np.clip(np.round(values / scale.astype(np.float64) + zeros), 0, highest)
+    return (integers - zeros).astype(np.float32) * scale.astype(scales).astype(np.float32)

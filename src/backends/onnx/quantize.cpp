@@ -1,0 +1,316 @@
+#include "backends/onnx/quantize.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "ir/rewriter.h"
+#include "passes/aten_builder.h"
+#include "passes/pipeline.h"
+#include "passes/quantized_weights.h"
+#include "tensor/quantize_source.h"
+
+namespace argosy::onnx {
+namespace {
+
+constexpr std::string_view kEmbedding = "embedding";
+constexpr std::string_view kRulePrefix = "at:";
+
+std::string_view name_of(QuantizeMethod method) {
+  switch (method) {
+    case QuantizeMethod::kFitted: return "fitted";
+    case QuantizeMethod::kLargest: return "default";
+    case QuantizeMethod::kNearest: return "rtn";
+    case QuantizeMethod::kWeighted: return "k_quant";
+  }
+  return "";
+}
+
+/// Whether the path has these parts, one after the other: "lm_head", "mlp.down_proj".
+bool has_parts(std::string_view path, std::string_view parts) {
+  for (size_t at = path.find(parts); at != std::string_view::npos; at = path.find(parts, at + 1)) {
+    size_t end = at + parts.size();
+    if ((at == 0 || path[at - 1] == '.') && (end == path.size() || path[end] == '.')) return true;
+  }
+  return false;
+}
+
+/// Integers, scales and zero points in the program's table.
+struct Stored {
+  std::vector<WeightId> outputs;
+  std::map<std::vector<int64_t>, WeightId> reshaped;  // the integers, by another shape
+};
+
+class Quantizer {
+ public:
+  Quantizer(Program& program, const Quantization& how) : program_(program), how_(how), is_used_(how.rules.size()) {}
+
+  Status component(Component& component) {
+    for (argosy::Graph& graph : component.graphs) {
+      Rewriter rewriter(graph);
+      bound_.clear();
+      for (NodeId node : graph.nodes()) {
+        std::string_view op = program_.schemas[graph[node].op].name;
+        RuleContext context{program_, component, rewriter, node};
+        rewriter.insert_before(node);
+        if (op == "aten.linear.default") {
+          ARGOSY_TRY_STATUS(or_refused([&] { return product(context, "input", "weight", "linear"); }));
+        } else if (op == "aten.mm.default") {
+          ARGOSY_TRY_STATUS(or_refused([&] { return product(context, "self", "mat2", "product"); }));
+        } else if (op == "aten.matmul.default") {
+          ARGOSY_TRY_STATUS(or_refused([&] { return product(context, "self", "other", "product"); }));
+        } else if (op == "aten.embedding.default") {
+          ARGOSY_TRY_STATUS(or_refused([&] { return embedding(context); }));
+        }
+      }
+      has_changed_ = has_changed_ || rewriter.has_changed();
+    }
+    return {};
+  }
+
+  bool has_changed() const { return has_changed_; }
+
+  Status check_all(Diagnostics& diagnostics) const {
+    for (size_t i = 0; i < is_used_.size(); ++i) {
+      if (is_used_[i]) continue;
+      return fail(ErrorCode::kInvalidInput,
+                  format("--quantize has a rule for {}, and no layer is called so", quoted(how_.rules[i].where)),
+                  "name a module by its path or part of it, such as lm_head or mlp.down_proj, or embedding");
+    }
+    if (stored_.empty()) {
+      return fail(ErrorCode::kInvalidInput,
+                  short_.empty() ? "--quantize has nothing to do: the model has no linear layers with weights"
+                                 : format("--quantize fits none of the {} linear layers: all rows are shorter than {}",
+                                          short_.size(), how_.block),
+                  short_.empty() ? "leave it out" : "give a smaller --quantize-block, or leave it out");
+    }
+    if (!short_.empty()) {
+      diagnostics.notes.push_back(format("{} of {} weights stay as they are: their rows are shorter than {}",
+                                         short_.size(), short_.size() + names_.size(), how_.block));
+    }
+    return {};
+  }
+
+ private:
+  /// A float matrix that the file brings along.
+  const Weight* weight_of(const AtenBuilder& f, const Argument& argument, WeightId& id) const {
+    const auto* value = argument.get_if<ValueId>();
+    if (value == nullptr || !f.graph()[*value].weight.is_valid()) return nullptr;
+    id = f.graph()[*value].weight;
+    const Weight& weight = program_[id];
+    bool is_float = weight.dtype == DType::kF32 || weight.dtype == DType::kF16;
+    return is_float && weight.shape.size() == 2 ? &weight : nullptr;
+  }
+
+  /// Bits for a use of a weight; 0: as it is.
+  int bits_for(const RuleContext& context, const Weight& weight, bool is_embedding) {
+    const argosy::Graph& graph = context.rewriter.graph();
+    std::string path;
+    if (LocationId location = graph[context.node].location; location.is_valid())
+      path = program_.locations[location].module_path;
+    int bits = is_embedding ? 0 : how_.bits;
+    for (size_t i = 0; i < how_.rules.size(); ++i) {
+      const QuantizeRule& rule = how_.rules[i];
+      bool fits =
+          rule.where == kEmbedding ? is_embedding : has_parts(path, rule.where) || has_parts(weight.name, rule.where);
+      if (!fits) continue;
+      is_used_[i] = true;
+      bits = rule.bits;
+    }
+    return bits;
+  }
+
+  Result<Stored*> stored(const Weight& weight, TensorSourcePtr source, int bits) {
+    auto [found, is_new] = stored_.try_emplace(format("{} {}", bits, source->recipe()));
+    if (!is_new) return &found->second;
+    const std::string name = format("{}.{}", weight.name, encoding_of(how_, bits));
+    BlockQuantization how{{how_.method, bits, how_.is_symmetric, weight.dtype}, how_.block, QuantizedForm::kBlocks};
+    ARGOSY_TRY(SourceGroupPtr group, quantized_blocks(std::move(source), how));
+    constexpr std::string_view kSuffixes[] = {"", ".scales", ".zero_points"};
+    for (size_t i = 0; i < group->size(); ++i)
+      found->second.outputs.push_back(add(name + std::string(kSuffixes[i]), group_output(group, i)));
+    return &found->second;
+  }
+
+  WeightId add(std::string name, TensorSourcePtr source) {
+    std::span<const int64_t> shape = source->shape();
+    DType dtype = source->dtype();
+    program_.weights.push_back({.name = std::move(name),
+                                .kind = WeightKind::kConstant,
+                                .dtype = dtype,
+                                .shape = {shape.begin(), shape.end()},
+                                .source = std::move(source)});
+    return WeightId{static_cast<uint32_t>(program_.weights.size() - 1)};
+  }
+
+  ValueId bind(const RuleContext& context, WeightId id) {
+    auto [found, is_new] = bound_.try_emplace(id);
+    if (is_new) {
+      const Weight& weight = program_[id];
+      TensorType type{weight.dtype, {}, {}};
+      for (int64_t size : weight.shape) type.shape.push_back(context.component.symbols->integer(size));
+      found->second = context.rewriter.add_weight({.name = weight.name, .type = std::move(type)}, id);
+    }
+    return found->second;
+  }
+
+  bool is_too_short(const Weight& weight, int64_t width) {
+    if (width >= how_.block) return false;
+    short_.insert(weight.name);
+    return true;
+  }
+
+  void note(const Weight& weight, std::string_view use, int bits) {
+    names_.insert(weight.name);
+    std::string encoding = encoding_of(how_, bits);
+    if (use != kEmbedding && how_.accuracy_level == 4) encoding += "-a8";
+    note_quantized(program_, {weight.name, std::string(use), encoding, how_.block});
+  }
+
+  Status product(RuleContext& context, std::string_view input, std::string_view other, std::string_view use) {
+    AtenBuilder f(context);
+    WeightId id;
+    const Weight* found = weight_of(f, f.argument(other), id);
+    if (found == nullptr || f.rank(f[input]) < 2) return {};
+    const Weight weight = *found;
+    const bool is_turned = use == "product";  // [in, out], as products have it
+    int64_t width = weight.shape[is_turned ? 0 : 1];
+    int bits = bits_for(context, weight, false);
+    if (bits == 0 || is_too_short(weight, width)) return {};
+    TensorSourcePtr source = weight.source;
+    if (is_turned) {
+      ARGOSY_TRY(source, transposed(std::move(source), {1, 0}));
+    }
+    ARGOSY_TRY(Stored * data, stored(weight, std::move(source), bits));
+    note(weight, use, bits);
+    std::vector<ValueId> values;
+    for (WeightId output : data->outputs) values.push_back(bind(context, output));
+    f.become(kMatMulNBits, {{"input", f.argument(input)},
+                            {"weight", values[0]},
+                            {"scales", values[1]},
+                            {"zero_points", values.size() > 2 ? Argument(values[2]) : Argument(None{})},
+                            {"bias", is_turned ? Argument(None{}) : f.argument("bias")},
+                            {"width", width},
+                            {"bits", int64_t{bits}},
+                            {"block_size", how_.block},
+                            {"accuracy_level", int64_t{how_.accuracy_level}}});
+    return {};
+  }
+
+  Status embedding(RuleContext& context) {
+    AtenBuilder f(context);
+    WeightId id;
+    const Weight* found = weight_of(f, f.argument("weight"), id);
+    if (found == nullptr) return {};
+    const Weight weight = *found;
+    int bits = bits_for(context, weight, true);
+    // The op knows whole blocks only.
+    if (bits == 0 || is_too_short(weight, weight.shape[1]) || weight.shape[1] % how_.block != 0) return {};
+    ARGOSY_TRY(Stored * data, stored(weight, weight.source, bits));
+    note(weight, kEmbedding, bits);
+    std::vector<int64_t> rows = {weight.shape[0], weight.shape[1] * bits / 8};
+    auto [other, is_new] = data->reshaped.try_emplace(rows);
+    if (is_new) {
+      const Weight& integers = program_[data->outputs[0]];
+      ARGOSY_TRY(TensorSourcePtr source, reshaped(integers.source, rows));
+      other->second = add(integers.name + ".rows", std::move(source));
+    }
+    ValueId values = bind(context, other->second), scales = bind(context, data->outputs[1]);
+    Argument zeros = None{};
+    if (data->outputs.size() > 2) zeros = bind(context, data->outputs[2]);
+    f.become(kGatherBlockQuantized, {{"weight", values},
+                                     {"indices", f.argument("indices")},
+                                     {"scales", scales},
+                                     {"zero_points", zeros},
+                                     {"bits", int64_t{bits}},
+                                     {"block_size", how_.block}});
+    return {};
+  }
+
+  Program& program_;
+  const Quantization& how_;
+  std::map<std::string, Stored> stored_;  // by bits and recipe
+  std::map<WeightId, ValueId> bound_;     // in the graph at hand
+  std::vector<bool> is_used_;             // rules
+  std::set<std::string> names_, short_;   // of weights
+  bool has_changed_ = false;
+};
+
+}  // namespace
+
+std::string encoding_of(const Quantization& how, int bits) {
+  bool has_zeros = how.method == QuantizeMethod::kWeighted || !how.is_symmetric;
+  std::string text = format("{}{}", has_zeros ? "uint" : "int", bits);
+  return how.method == QuantizeMethod::kLargest ? text : format("{}-{}", text, name_of(how.method));
+}
+
+Pass quantize_weights(const Quantization& how) {
+  std::map<std::string, int64_t> settings = {{"bits", how.bits},
+                                             {"block", how.block},
+                                             {"method", static_cast<int64_t>(how.method)},
+                                             {"symmetric", how.is_symmetric ? 1 : 0},
+                                             {"accuracy", how.accuracy_level}};
+  for (const QuantizeRule& rule : how.rules) settings[format("{}{}", kRulePrefix, rule.where)] = rule.bits;
+  return {"quantize-weights-for-onnx",
+          [how](Program& program, PassContext& context) -> Result<bool> {
+            Quantizer quantizer(program, how);
+            for (Component& component : program.components) ARGOSY_TRY_STATUS(quantizer.component(component));
+            ARGOSY_TRY_STATUS(quantizer.check_all(context.diagnostics));
+            return quantizer.has_changed();
+          },
+          settings_text(settings)};
+}
+
+Result<Pass> quantize_weights_with(std::string_view settings) {
+  ARGOSY_TRY(auto numbers, parse_settings(settings));
+  Quantization how;
+  for (const auto& [name, number] : numbers) {
+    if (name == "bits") how.bits = static_cast<int>(number);
+    if (name == "block") how.block = number;
+    if (name == "method") how.method = static_cast<QuantizeMethod>(number);
+    if (name == "symmetric") how.is_symmetric = number != 0;
+    if (name == "accuracy") how.accuracy_level = static_cast<int>(number);
+    if (name.starts_with(kRulePrefix)) how.rules.push_back({name.substr(kRulePrefix.size()), static_cast<int>(number)});
+  }
+  ARGOSY_TRY_STATUS(check_quantization(how));
+  return quantize_weights(how);
+}
+
+Status read_quantization(std::string_view text, Quantization& how) {
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find(',', begin), text.size());
+    std::string_view item = text.substr(begin, end - begin);
+    begin = end + 1;
+    size_t equals = item.find('=');
+    std::string_view where = equals == std::string_view::npos ? "" : item.substr(0, equals);
+    std::string_view what = equals == std::string_view::npos ? item : item.substr(equals + 1);
+    int bits = what == "int4" ? 4 : what == "int8" ? 8 : 0;
+    bool is_known = bits != 0 || (what == "float" && !where.empty());
+    if (!is_known || (where.empty() && equals != std::string_view::npos)) {
+      return fail(ErrorCode::kInvalidInput, format("--quantize does not know {}", quoted(item)),
+                  "write int4 or int8, then exceptions: int4,lm_head=int8,mlp.down_proj=float,embedding=int4");
+    }
+    if (where.empty()) {
+      how.bits = bits;
+    } else {
+      how.rules.push_back({std::string(where), bits});
+    }
+  }
+  return {};
+}
+
+Status check_quantization(const Quantization& how) {
+  auto is_known = [](int bits) { return bits == 0 || bits == 4 || bits == 8; };
+  bool has_known = is_known(how.bits) && std::ranges::all_of(how.rules, is_known, &QuantizeRule::bits);
+  if (!has_known) return fail(ErrorCode::kInvalidInput, "weights are stored in 4 or 8 bits", "use int4 or int8");
+  if (how.block < 16 || how.block > 256 || (how.block & (how.block - 1)) != 0) {
+    return fail(ErrorCode::kInvalidInput, format("--quantize-block {} fits no kernel", how.block),
+                "use 16, 32, 64, 128 or 256");
+  }
+  if (how.method == QuantizeMethod::kFitted)
+    return fail(ErrorCode::kInvalidInput, "that method is not ONNX Runtime's", "use default, rtn or k_quant");
+  return {};
+}
+
+}  // namespace argosy::onnx

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "backends/onnx/options.h"
+#include "base/result.h"
+#include "passes/pass.h"
+
+namespace argosy::onnx {
+
+/// input @ weight.T + bias, the weight stored as integers: `weight` [out, blocks, bytes], `scales` [out, blocks],
+/// `zero_points` [out, bytes] or none: 2^(bits-1). Accuracy level as Quantization has it.
+inline constexpr std::string_view kMatMulNBits =
+    "onnx::matmul_nbits(Tensor input, Tensor weight, Tensor scales, Tensor? zero_points, Tensor? bias, int width, int "
+    "bits, int block_size, int accuracy_level) -> Tensor";
+/// Rows of such a weight, [rows, bytes].
+inline constexpr std::string_view kGatherBlockQuantized =
+    "onnx::gather_block_quantized(Tensor weight, Tensor indices, Tensor scales, Tensor? zero_points, int bits, int "
+    "block_size) -> Tensor";
+
+/// "quantize-weights-for-onnx": stores weights of linear layers and embeddings as integers. One that is used in both
+/// ways with the same bits is stored once. Layers whose rows are shorter than a block stay as they are, and a note
+/// counts them. If no weight is stored so, or a rule fits none, it is an error.
+Pass quantize_weights(const Quantization& how);
+Result<Pass> quantize_weights_with(std::string_view settings);
+
+/// Reads "int4,lm_head=int8,embedding=int4": bits of linear layers, and rules.
+Status read_quantization(std::string_view text, Quantization& how);
+/// Checks options before there is a program.
+Status check_quantization(const Quantization& how);
+
+/// "int4", "int8-k_quant": how manifests call it; with zero points "uint4".
+std::string encoding_of(const Quantization& how, int bits);
+
+}  // namespace argosy::onnx

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace argosy {
+
+/// A weight that is stored in fewer bits than the checkpoint has it.
+struct QuantizedWeight {
+  std::string weight;    // its name in the model
+  std::string use;       // "linear", "product" (its rows are the input's) or "embedding": one weight may have several
+  std::string encoding;  // "8da4w"
+  int64_t group = 0;     // values that share a scale; 0: all of a row
+};
+
+/// Notes that a pass stored a weight so, under the names of the weights that it was made from.
+void note_quantized(Program& program, const QuantizedWeight& weight);
+/// What was noted, in order, every one once.
+std::vector<QuantizedWeight> quantized_weights(const Program& program);
+
+/// Notes that a weight which no checkpoint has holds the rows of these.
+void note_joined(Program& program, std::string_view joined, const std::vector<std::string>& weights);
+
+}  // namespace argosy
