@@ -1,6 +1,7 @@
 #include "driver/backends.h"
 
 #include "backends/executorch/quantize.h"
+#include "backends/onnx/quantize.h"
 #include "base/text.h"
 #include "driver/configured_dtype.h"
 #include "driver/executorch/export_executorch.h"
@@ -28,6 +29,16 @@ Result<std::unique_ptr<Export>> export_executorch(const ExportInput& input, cons
 
 std::vector<std::string> no_arguments(const BackendOptions&) { return {}; }
 
+void add_quantization(std::vector<std::string>& arguments, const onnx::Quantization& how) {
+  if (!how.is_wanted()) return;
+  arguments.push_back(format("--quantize={}", onnx::quantization_text(how)));
+  arguments.push_back(format("--quantize-block={}", how.block));
+  arguments.push_back(format("--quantize-method={}", onnx::name_of(how.method)));
+  if (!how.is_symmetric) arguments.emplace_back("--quantize-zero-points");
+  if (how.accuracy_level != onnx::kDevicesAccuracy)
+    arguments.push_back(format("--accuracy-level={}", how.accuracy_level));
+}
+
 std::vector<std::string> onnx_arguments(const BackendOptions& options) {
   std::vector<std::string> arguments;
   if (options.onnx.lowering.opset != onnx::kDefaultOpset)
@@ -37,6 +48,7 @@ std::vector<std::string> onnx_arguments(const BackendOptions& options) {
   if (options.onnx.device != engines::kUsualDevice) arguments.push_back(format("--device={}", options.onnx.device));
   if (options.onnx.weights == onnx::WeightsMode::kLink) arguments.emplace_back("--weights=link");
   if (options.onnx.weights == onnx::WeightsMode::kEmbed) arguments.emplace_back("--weights=embed");
+  add_quantization(arguments, options.onnx.lowering.quantization);
   return arguments;
 }
 

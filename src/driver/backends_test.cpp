@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/onnx/quantize.h"
 #include "io/test_folder.h"
 
 namespace argosy {
@@ -24,6 +25,16 @@ TEST(Backends, options_that_change_graphs_have_texts_of_their_own) {
   BackendOptions on_device;
   on_device.onnx.device = "webgpu";
   EXPECT_EQ(onnx.graph_arguments(on_device), std::vector<std::string>{"--device=webgpu"});
+  BackendOptions quantised;
+  onnx::Quantization& how = quantised.onnx.lowering.quantization;
+  ASSERT_TRUE(onnx::read_quantization("int4,lm_head=int8,layers.7.mlp=float,embedding=int4", how));
+  how.block = 128;
+  how.is_symmetric = false;
+  how.accuracy_level = 1;
+  EXPECT_EQ(onnx.graph_arguments(quantised),
+            (std::vector<std::string>{"--quantize=int4,lm_head=int8,layers.7.mlp=float,embedding=int4",
+                                      "--quantize-block=128", "--quantize-method=default", "--quantize-zero-points",
+                                      "--accuracy-level=1"}));
   EXPECT_NE(onnx.graph_arguments(usual), onnx.graph_arguments(linked));
   EXPECT_NE(onnx.graph_arguments(embedded), onnx.graph_arguments(linked));
 }

@@ -12,7 +12,8 @@ namespace argosy {
 /// A weight that is stored in fewer bits than the checkpoint has it.
 struct QuantizedWeight {
   std::string weight;    // its name in the model
-  std::string use;       // "linear", "product" (its rows are the input's) or "embedding": one weight may have several
+  std::string use;       // "linear", "product" (its columns are the output), "embedding", "experts" (a matrix for each)
+                         // or "turned-experts": one weight may have several
   std::string encoding;  // "8da4w"
   int64_t group = 0;     // values that share a scale; 0: all of a row
 };

@@ -116,16 +116,19 @@ def test_the_bits_are_those_of_onnx_runtime(llama: Path, method: str, bits: int,
     [("llama", ("--quantize", "int4"), 11), ("llama", ("--quantize", "int8", "--accuracy-level", "1"), 11),
      ("llama", ("--quantize", "int4", "--quantize-method", "k_quant"), 11), ("gpt2", ("--quantize", "int4"), 9),
      ("qwen2", ("--quantize", "int4", "--quantize-zero-points", "--quantize-block", "16"), 11),
-     ("llama", ("--quantize", "int4,lm_head=int8,embedding=int4", "--dtype", "fp16"), 11)],
+     ("llama", ("--quantize", "int4,lm_head=int8,layers.1.mlp=int8,embedding=int4", "--dtype", "fp16"), 11),
+     ("gpt_oss", ("--quantize", "int4", "--quantize-zero-points"), 7), ("mixtral", ("--quantize", "int8"), 7)],
 )  # fmt: skip
 def test_the_check_runs_what_ships(model_type: str, options: tuple[str, ...], products: int, tmp_path: Path) -> None:
     save_model(model_type, tmp_path / "model", {})
     said = argosy("export", "onnx", "--model", tmp_path / "model", "--for", "genai", *options, tmp_path / "bundle")
-    assert "runs of greedy tokens in the engine" in said and "stored as" in said, said
+    assert "runs of greedy tokens in the engine" in said and "best token as the unquantised model's" in said, said
     ops = ops_of(tmp_path / "bundle/model.onnx")
     assert ops["MatMulNBits"] == products and ops["MatMul"] + ops["FusedMatMul"] + ops["Gemm"] == 0, ops
     quantized = json.loads((tmp_path / "bundle/bundle.json").read_text(encoding="utf-8"))["quantized"]
-    assert {each["use"] for each in quantized} >= {"product" if model_type == "gpt2" else "linear"}
+    wanted = {"gpt2": "product", "gpt_oss": "turned-experts", "mixtral": "experts"}.get(model_type, "linear")
+    assert wanted in {each["use"] for each in quantized}
+    assert ops["QMoE"] == (2 if wanted.endswith("experts") else 0) and ops["MoE"] == 0
 
 
 def test_rules_choose_bits_by_module(llama: Path, tmp_path: Path) -> None:

@@ -21,9 +21,9 @@ def export(program: str | Path, *arguments: str | Path) -> tuple[str, str]:
     return ("; ".join(errors) or f"exit code {done.returncode}")[:600], said
 
 
-def export_bundle(program: str | Path, engine: str, model: Path, output: Path) -> tuple[str, str]:
+def export_bundle(program: str | Path, engine: str, model: Path, output: Path, options: tuple[str, ...] = ()) -> tuple[str, str]:
     """As above, of a bundle for an engine."""
-    refusal, said = export(program, "onnx", "--model", model, "--for", engine, "--check", "off", "-o", output)
+    refusal, said = export(program, "onnx", "--model", model, "--for", engine, "--check", "off", *options, "-o", output)
     return without(refusal, str(model.parent)), said
 
 

@@ -79,13 +79,23 @@ def make_twin(model_type: str, kind: str, folder: Path) -> Any:
     return model
 
 
-def export(program: str, folder: Path, output: Path) -> tuple[str, list[str]]:
+def export(program: str, folder: Path, output: Path, options: tuple[str, ...] = ()) -> tuple[str, list[str]]:
     """Why there is no bundle, or what the user is told."""
-    refusal, said = export_bundle(program, "transformersjs", folder, output)
+    refusal, said = export_bundle(program, "transformersjs", folder, output, options)
     return refusal, [line.split("warning: ", 1)[-1] for line in said.splitlines() if "config.json calls" in line]
 
 
-def run(program: str, package: Path, plan: list[tuple[str, str]], minilm: Path | None, scratch: Path) -> list[Row]:
+def as_stored(model: Any, bundle: Path) -> contextlib.AbstractContextManager:
+    """While it is entered, the model computes with the weights that the bundle stores in few bits."""
+    from argosy.check.schemes import QuantizedModel
+
+    quantized = json.loads((bundle / "bundle.json").read_text(encoding="utf-8")).get("quantized", [])
+    return QuantizedModel(model, quantized) if quantized else contextlib.nullcontext()
+
+
+def run(
+    program: str, package: Path, plan: list[tuple[str, str]], minilm: Path | None, scratch: Path, options: tuple[str, ...] = ()
+) -> list[Row]:
     cases.quiet()
     rows, asked = [], []
     for model_type, kind in plan:
@@ -93,41 +103,45 @@ def run(program: str, package: Path, plan: list[tuple[str, str]], minilm: Path |
         print(f"{model_type} …", end="", file=sys.stderr, flush=True)
         try:
             model = make_twin(model_type, kind, folder)
-            made = [maker(model, model_type, folder) for maker in makers(kind)]
+            refusal, notes = export(program, folder, scratch / "bundles" / model_type, options)
+            with contextlib.nullcontext() if refusal else as_stored(model, scratch / "bundles" / model_type):
+                made = [maker(model, model_type, folder) for maker in makers(kind)]
         except Exception as error:
             rows.append(Row(model_type, kind, verdict=f"no reference: {type(error).__name__}: {str(error)[:200]}"))
             continue
-        refusal, notes = export(program, folder, scratch / "bundles" / model_type)
         print(" exported" if not refusal else f" {refusal}", file=sys.stderr, flush=True)
         for case in made:
             rows.append(Row(model_type, kind, case.what, case.facts, f"refused: {refusal}" if refusal else "", notes))
             if not refusal:
                 asked.append((rows[-1], case))
     if minilm:
-        rows += _minilm(program, minilm, scratch, asked)
+        rows += _minilm(program, minilm, scratch, asked, options)
     verdicts = cases.run_cases(package, scratch / "bundles", [case for _, case in asked], scratch, timeout=3000)
     for row, case in asked:
         row.verdict = verdicts[case.key] or "ok"
     return rows
 
 
-def _minilm(program: str, folder: Path, scratch: Path, asked: list[tuple[Row, cases.Case]]) -> list[Row]:
+def _minilm(program: str, folder: Path, scratch: Path, asked: list[tuple[Row, cases.Case]], options: tuple[str, ...]) -> list[Row]:
     from transformers import AutoModel
 
-    case = cases.features(AutoModel.from_pretrained(folder).eval(), "minilm", folder)
-    refusal, _ = export(program, folder, scratch / "bundles" / "minilm")
+    # What is stored in few bits is held against the model as it is.
+    least = 0.9999 if "--quantize" not in options else 0.99 if options[options.index("--quantize") + 1].startswith("int8") else 0.95
+    case = cases.features(AutoModel.from_pretrained(folder).eval(), "minilm", folder, least=least)
+    refusal, _ = export(program, folder, scratch / "bundles" / "minilm", options)
     row = Row("bert (all-MiniLM-L6-v2)", "sentences", case.what, case.facts, refusal)
     if not refusal:
         asked.append((row, case))
     return [row]
 
 
-def page(rows: list[Row]) -> list[str]:
+def page(rows: list[Row], quantize: str) -> list[str]:
     good = sum(row.verdict == "ok" for row in rows)
+    how, flags = (f", weights stored as {quantize}", f" --quantize {quantize}") if quantize else ("", "")
     lines = [
-        "# Models in transformers.js", "",
-        "Written by `python tests/sweeps transformersjs`: small models with random weights (and one real one), exported with `--for transformersjs` and run",
-        "in transformers.js 4.3.1 in Node 20 beside PyTorch. Tokens are greedy and compared one by one.", "",
+        f"# Models in transformers.js{how}", "",
+        f"Written by `python tests/sweeps transformersjs{flags}`: small models with random weights (and one real one), exported with `--for transformersjs{flags}` and run",
+        f"in transformers.js 4.3.1 in Node 20 beside PyTorch{' with the same weights (the real one: beside the model as it is)' if quantize else ''}. Tokens are greedy and compared one by one.", "",
         f"{good} of {len(rows)} runs agree.", "",
     ]  # fmt: skip
     cells = []
@@ -150,6 +164,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--program", default=str(PROGRAM))
     parser.add_argument("--package", type=Path, required=True)
     parser.add_argument("--minilm", type=Path)
+    parser.add_argument("--quantize", default="", help="as export takes it: weights in few bits, beside PyTorch with the same weights")
     parser.add_argument("--only", default="", help="model types, separated by commas")
     parser.add_argument("--table", type=Path)
     parser.add_argument("--scratch", type=Path, help="kept; by default a temporary folder")
@@ -159,9 +174,11 @@ def main(arguments: list[str] | None = None) -> int:
     with contextlib.ExitStack() as stack:
         scratch = options.scratch or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="argosy-js-")))
         (scratch / "bundles").mkdir(parents=True, exist_ok=True)
-        rows = run(options.program, options.package, plan, options.minilm, scratch)
+        # Activations are left as they are: random models are near ties.
+        quantize = ("--quantize", options.quantize, "--accuracy-level", "1") if options.quantize else ()
+        rows = run(options.program, options.package, plan, options.minilm, scratch, quantize)
     for row in rows:
         print(f"{row.model_type:24} {row.what:36} {row.facts:28} {row.verdict}")
     if options.table:
-        write_page(options.table, page(rows))
+        write_page(options.table, page(rows, options.quantize))
     return 0 if all(row.verdict == "ok" for row in rows) else 1

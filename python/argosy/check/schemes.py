@@ -97,27 +97,48 @@ _PRODUCTS: dict[Any, tuple[str, ...]] = {
 class QuantizedModel(TorchFunctionMode):
     """While it is entered, layers of ``model`` compute as an export does whose manifest lists ``quantized`` weights. Raises
     ``LookupError`` for what is not known here, so that nothing is compared that cannot be. With ``in_place`` weights are
-    overwritten, so that memory holds them once; what they were is lost."""
+    overwritten, so that memory holds them once; what they were is lost. ``dtype``: of the export's weights, if the model's are wider."""
 
-    def __init__(self, model: torch.nn.Module, quantized: Sequence[Mapping[str, Any]], *, in_place: bool = False) -> None:
+    def __init__(
+        self, model: torch.nn.Module, quantized: Sequence[Mapping[str, Any]], *, in_place: bool = False, dtype: torch.dtype | None = None
+    ) -> None:  # fmt: skip
         super().__init__()
         weights = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
         names = Counter(id(weight) for weight in weights.values())
         is_tied = {key: count > 1 for key, count in names.items()}  # another layer may want it as it was
         self._stored: dict[tuple[str, int], _Stored] = {}
+        self._replaced: list[tuple[torch.Tensor, torch.Tensor]] = []  # weights, and what they are while this is entered
         self._kept = []  # an id is of use only while its tensor is there
         for each in quantized:
             scheme = find_scheme(each["use"], each["encoding"])
             weight = weights.get(each["weight"])
-            if scheme is None or weight is None or weight.dim() != 2:
+            is_experts = each["use"] in ("experts", "turned-experts")
+            if scheme is None or weight is None or weight.dim() != 2 + is_experts:
                 raise LookupError(f"{each['weight']} is stored as {each['encoding']}, which PyTorch is not taught here")
             self._kept.append(weight)
-            is_turned = each["use"] == "product"  # [in, out], as products have it
-            stored = scheme.stored(weight.T if is_turned else weight, int(each["group"]))
-            stored = stored.T if is_turned else stored
+            is_turned = each["use"] in ("product", "turned-experts")  # [in, out], as products have it
+            rows = weight.mT if is_turned else weight
+            stored = scheme.stored(rows.flatten(0, -2).to(dtype or weight.dtype), int(each["group"])).to(weight.dtype).reshape(rows.shape)
+            stored = stored.mT if is_turned else stored
+            if is_experts:  # the model takes it apart, so that it cannot be told by what functions are given
+                self._replaced.append((weight, stored.contiguous()))
+                continue
             if in_place and sum(other["weight"] == each["weight"] for other in quantized) == 1 and not is_tied[id(weight)]:
                 stored = weight.data.copy_(stored)
             self._stored[each["use"], id(weight)] = _Stored(stored, scheme, int(each["group"]))
+
+    def __enter__(self) -> QuantizedModel:
+        self._exchange()
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self._exchange()
+
+    def _exchange(self) -> None:
+        for i, (weight, other) in enumerate(self._replaced):
+            self._replaced[i] = (weight, weight.data)
+            weight.data = other
 
     @property
     def rounds_rows(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,9 +17,10 @@ from .captures import edge_shapes
 from ..capture.session import Session
 from ..errors import ExportError
 from .checked import Checked
-from .comparison import Comparison, Report, axis_rows, cpu_seconds, load_model, real_shapes
+from .comparison import ROUNDED_ROWS, Comparison, Report, axis_rows, cpu_seconds, load_model, real_shapes
 from .engines import ENGINES, find_export
 from .rows import Row
+from .schemes import QuantizedModel
 
 
 @dataclass
@@ -129,11 +132,19 @@ def _check_bundle(dtype: str, session: Session, folder: Path, request: TwinReque
         # The model itself is exported: it is sizes of the twin that the engine does not take, as Whisper's.
         note = f"{runner.title} does not run the twin: {str(error).splitlines()[0]}"
         return [Row("bundle", "engine", "", None, note=note)]
-    expected = expected_runs(session.twin, None, NEW_TOKENS, batches=runner.batches, own_settings=runner.own_settings,
-                             pads_behind=runner.pads_behind)  # fmt: skip
+    opened = open_bundle(bundle)
+    scheme: contextlib.AbstractContextManager = contextlib.nullcontext()
+    if quantized := opened.manifest.get("quantized"):
+        scheme = stored = QuantizedModel(session.twin, quantized, dtype=getattr(torch, dtype))
+        if stored.rounds_rows:
+            tolerance = max(tolerance, ROUNDED_ROWS[0])
+    with scheme:
+        expected = expected_runs(session.twin, None, NEW_TOKENS, batches=runner.batches, own_settings=runner.own_settings,
+                                 pads_behind=runner.pads_behind)  # fmt: skip
     try:
-        with BundleProcess(open_bundle(bundle), on_cpu=True) as process:
-            rows = fed_rows(process, session, tolerance) if runner.gives_logits else []
+        with BundleProcess(opened, on_cpu=True) as process:
+            with scheme:
+                rows = fed_rows(process, session, tolerance) if runner.gives_logits else []
             return rows + [run_bundle(process, each, NEW_TOKENS, tolerance) for each in expected]
     except EngineMissing as error:
         return [Row("bundle", "engine", "", None, note=str(error))]
@@ -161,13 +172,18 @@ _SMALLEST_GROUP = 32
 
 
 def fitted_options(options: tuple[str, ...], twin: torch.nn.Module, dims: set[str]) -> list[str]:
-    """``options`` with sizes that the twin has: groups that its rows are made of, and dims that it lets vary."""
+    """``options`` with sizes that the twin has: groups that its rows are made of, layers that it has, and dims that it lets vary."""
     widths = {module.in_features for module in twin.modules() if isinstance(module, torch.nn.Linear)}
     fitted = []
     for option in options:
         flag, _, value = option.partition("=")
         if flag.endswith("-group-size") and int(value) > 0 and not any(width % int(value) == 0 for width in widths):
             option = f"{flag}={_SMALLEST_GROUP}"
+        elif flag == "--quantize-block":
+            option = f"{flag}={min(int(value), _SMALLEST_GROUP)}"
+        elif flag == "--quantize":  # rules for single layers, by their numbers, may be for others than the twin has
+            kept = [item for item in value.split(",") if not re.search(r"\d", item.rpartition("=")[0])]
+            option = f"{flag}={','.join(kept or ['int4'])}"
         elif flag == "--shape":
             kept = [item for item in value.split(",") if item.partition("=")[0] in dims]
             if not kept:

@@ -9,6 +9,9 @@
 
 namespace argosy::onnx {
 
+/// What was done to weights of experts: rows were put in another order; before that, rows and columns were exchanged.
+inline constexpr std::string_view kArranged = "arranged", kTurned = "turned";
+
 /// Whether a value is a weight that one node reads and no other weight is tied to: a new one may take its place.
 bool can_be_replaced(const Program& program, const AtenBuilder& f, ValueId value);
 

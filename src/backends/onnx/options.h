@@ -37,6 +37,7 @@ struct Quantization {
   QuantizeMethod method = QuantizeMethod::kLargest;
   bool is_symmetric = true;
   int accuracy_level = kDevicesAccuracy;  // of MatMulNBits: 0 unset, 1 f32, 4 activations in 8 bits as well
+  int half_accuracy_level = 0;            // the same, where activations are f16
 
   bool is_wanted() const { return bits != 0 || !rules.empty(); }
 };

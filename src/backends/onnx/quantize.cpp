@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "backends/onnx/made_weight.h"
 #include "base/text.h"
 #include "ir/rewriter.h"
 #include "passes/aten_builder.h"
@@ -14,18 +15,8 @@
 namespace argosy::onnx {
 namespace {
 
-constexpr std::string_view kEmbedding = "embedding";
+constexpr std::string_view kEmbedding = "embedding", kLinear = "linear", kProduct = "product", kExperts = "experts";
 constexpr std::string_view kRulePrefix = "at:";
-
-std::string_view name_of(QuantizeMethod method) {
-  switch (method) {
-    case QuantizeMethod::kFitted: return "fitted";
-    case QuantizeMethod::kLargest: return "default";
-    case QuantizeMethod::kNearest: return "rtn";
-    case QuantizeMethod::kWeighted: return "k_quant";
-  }
-  return "";
-}
 
 /// Whether the path has these parts, one after the other: "lm_head", "mlp.down_proj".
 bool has_parts(std::string_view path, std::string_view parts) {
@@ -39,7 +30,7 @@ bool has_parts(std::string_view path, std::string_view parts) {
 /// Integers, scales and zero points in the program's table.
 struct Stored {
   std::vector<WeightId> outputs;
-  std::map<std::vector<int64_t>, WeightId> reshaped;  // the integers, by another shape
+  WeightId rows;  // the integers without a dim for blocks, if it is needed
 };
 
 class Quantizer {
@@ -55,11 +46,13 @@ class Quantizer {
         RuleContext context{program_, component, rewriter, node};
         rewriter.insert_before(node);
         if (op == "aten.linear.default") {
-          ARGOSY_TRY_STATUS(or_refused([&] { return product(context, "input", "weight", "linear"); }));
+          ARGOSY_TRY_STATUS(or_refused([&] { return product(context, "input", "weight", kLinear); }));
         } else if (op == "aten.mm.default") {
-          ARGOSY_TRY_STATUS(or_refused([&] { return product(context, "self", "mat2", "product"); }));
+          ARGOSY_TRY_STATUS(or_refused([&] { return product(context, "self", "mat2", kProduct); }));
         } else if (op == "aten.matmul.default") {
-          ARGOSY_TRY_STATUS(or_refused([&] { return product(context, "self", "other", "product"); }));
+          ARGOSY_TRY_STATUS(or_refused([&] { return product(context, "self", "other", kProduct); }));
+        } else if (op == "onnx.experts.default") {
+          ARGOSY_TRY_STATUS(or_refused([&] { return experts(context); }));
         } else if (op == "aten.embedding.default") {
           ARGOSY_TRY_STATUS(or_refused([&] { return embedding(context); }));
         }
@@ -93,14 +86,13 @@ class Quantizer {
   }
 
  private:
-  /// A float matrix that the file brings along.
-  const Weight* weight_of(const AtenBuilder& f, const Argument& argument, WeightId& id) const {
+  /// A float matrix that the file brings along, or one for each expert.
+  const Weight* weight_of(const AtenBuilder& f, const Argument& argument, size_t rank = 2) const {
     const auto* value = argument.get_if<ValueId>();
     if (value == nullptr || !f.graph()[*value].weight.is_valid()) return nullptr;
-    id = f.graph()[*value].weight;
-    const Weight& weight = program_[id];
+    const Weight& weight = program_[f.graph()[*value].weight];
     bool is_float = weight.dtype == DType::kF32 || weight.dtype == DType::kF16;
-    return is_float && weight.shape.size() == 2 ? &weight : nullptr;
+    return is_float && weight.shape.size() == rank ? &weight : nullptr;
   }
 
   /// Bits for a use of a weight; 0: as it is.
@@ -161,20 +153,23 @@ class Quantizer {
     return true;
   }
 
+  int level_for(const Weight& weight) const {
+    return weight.dtype == DType::kF16 ? how_.half_accuracy_level : how_.accuracy_level;
+  }
+
   void note(const Weight& weight, std::string_view use, int bits) {
     names_.insert(weight.name);
     std::string encoding = encoding_of(how_, bits);
-    if (use != kEmbedding && how_.accuracy_level == 4) encoding += "-a8";
+    if ((use == kLinear || use == kProduct) && level_for(weight) == 4) encoding += "-a8";
     note_quantized(program_, {weight.name, std::string(use), encoding, how_.block});
   }
 
   Status product(RuleContext& context, std::string_view input, std::string_view other, std::string_view use) {
     AtenBuilder f(context);
-    WeightId id;
-    const Weight* found = weight_of(f, f.argument(other), id);
+    const Weight* found = weight_of(f, f.argument(other));
     if (found == nullptr || f.rank(f[input]) < 2) return {};
     const Weight weight = *found;
-    const bool is_turned = use == "product";  // [in, out], as products have it
+    const bool is_turned = use == kProduct;  // [in, out], as products have it
     int64_t width = weight.shape[is_turned ? 0 : 1];
     int bits = bits_for(context, weight, false);
     if (bits == 0 || is_too_short(weight, width)) return {};
@@ -194,14 +189,13 @@ class Quantizer {
                             {"width", width},
                             {"bits", int64_t{bits}},
                             {"block_size", how_.block},
-                            {"accuracy_level", int64_t{how_.accuracy_level}}});
+                            {"accuracy_level", int64_t{level_for(weight)}}});
     return {};
   }
 
   Status embedding(RuleContext& context) {
     AtenBuilder f(context);
-    WeightId id;
-    const Weight* found = weight_of(f, f.argument("weight"), id);
+    const Weight* found = weight_of(f, f.argument("weight"));
     if (found == nullptr) return {};
     const Weight weight = *found;
     int bits = bits_for(context, weight, true);
@@ -209,22 +203,63 @@ class Quantizer {
     if (bits == 0 || is_too_short(weight, weight.shape[1]) || weight.shape[1] % how_.block != 0) return {};
     ARGOSY_TRY(Stored * data, stored(weight, weight.source, bits));
     note(weight, kEmbedding, bits);
-    std::vector<int64_t> rows = {weight.shape[0], weight.shape[1] * bits / 8};
-    auto [other, is_new] = data->reshaped.try_emplace(rows);
-    if (is_new) {
-      const Weight& integers = program_[data->outputs[0]];
-      ARGOSY_TRY(TensorSourcePtr source, reshaped(integers.source, rows));
-      other->second = add(integers.name + ".rows", std::move(source));
-    }
-    ValueId values = bind(context, other->second), scales = bind(context, data->outputs[1]);
-    Argument zeros = None{};
-    if (data->outputs.size() > 2) zeros = bind(context, data->outputs[2]);
+    ARGOSY_TRY(WeightId rows, as_rows(weight, *data, bits));
+    ValueId values = bind(context, rows), scales = bind(context, data->outputs[1]);
+    Argument zeros = bind_zeros(context, *data);
     f.become(kGatherBlockQuantized, {{"weight", values},
                                      {"indices", f.argument("indices")},
                                      {"scales", scales},
                                      {"zero_points", zeros},
                                      {"bits", int64_t{bits}},
                                      {"block_size", how_.block}});
+    return {};
+  }
+
+  /// The integers without a dim for blocks; the same bytes.
+  Result<WeightId> as_rows(const Weight& weight, Stored& data, int bits) {
+    if (data.rows.is_valid()) return data.rows;
+    std::vector<int64_t> shape = weight.shape;
+    shape.back() = shape.back() * bits / 8;
+    const Weight& integers = program_[data.outputs[0]];
+    ARGOSY_TRY(TensorSourcePtr source, reshaped(integers.source, std::move(shape)));
+    data.rows = add(integers.name + ".rows", std::move(source));
+    return data.rows;
+  }
+
+  Argument bind_zeros(const RuleContext& context, const Stored& data) {
+    return data.outputs.size() > 2 ? Argument(bind(context, data.outputs[2])) : Argument(None{});
+  }
+
+  Status experts(RuleContext& context) {
+    AtenBuilder f(context);
+    constexpr std::string_view kMatrices[] = {"first", "second"};
+    std::vector<Weight> weights;
+    int bits = 0;
+    for (std::string_view name : kMatrices) {
+      const Weight* found = weight_of(f, f.argument(name), 3);
+      if (found == nullptr) return {};
+      weights.push_back(*found);
+      bits = bits_for(context, *found, false);
+      // The op knows whole blocks only.
+      if (bits == 0 || is_too_short(*found, found->shape[2]) || found->shape[2] % how_.block != 0) return {};
+    }
+    std::vector<AtenBuilder::Named> arguments;
+    for (std::string_view name : {"input", "router", "first_bias", "second_bias", "k", "alpha", "beta", "limit"})
+      arguments.emplace_back(name, f.argument(name));
+    for (size_t i = 0; i < weights.size(); ++i) {
+      Weight& weight = weights[i];
+      ARGOSY_TRY(Stored * data, stored(weight, weight.source, bits));
+      ARGOSY_TRY(WeightId rows, as_rows(weight, *data, bits));
+      arguments.emplace_back(kMatrices[i], bind(context, rows));
+      arguments.emplace_back(i == 0 ? "first_scales" : "second_scales", bind(context, data->outputs[1]));
+      arguments.emplace_back(i == 0 ? "first_zero_points" : "second_zero_points", bind_zeros(context, *data));
+      const bool is_turned = weight.name.ends_with(kTurned);
+      weight.name = weight.name.substr(0, weight.name.find('/'));
+      note(weight, is_turned ? "turned-experts" : kExperts, bits);
+    }
+    arguments.emplace_back("bits", int64_t{bits});
+    arguments.emplace_back("block_size", how_.block);
+    f.become(kQuantizedExperts, std::move(arguments));
     return {};
   }
 
@@ -239,6 +274,24 @@ class Quantizer {
 
 }  // namespace
 
+std::string_view name_of(QuantizeMethod method) {
+  switch (method) {
+    case QuantizeMethod::kFitted: return "fitted";
+    case QuantizeMethod::kLargest: return "default";
+    case QuantizeMethod::kNearest: return "rtn";
+    case QuantizeMethod::kWeighted: return "k_quant";
+  }
+  return "";
+}
+
+std::string quantization_text(const Quantization& how) {
+  auto text_of = [](int bits) { return bits == 0 ? std::string("float") : format("int{}", bits); };
+  std::vector<std::string> items;
+  if (how.bits != 0) items.push_back(text_of(how.bits));
+  for (const QuantizeRule& rule : how.rules) items.push_back(format("{}={}", rule.where, text_of(rule.bits)));
+  return join(items, ",");
+}
+
 std::string encoding_of(const Quantization& how, int bits) {
   bool has_zeros = how.method == QuantizeMethod::kWeighted || !how.is_symmetric;
   std::string text = format("{}{}", has_zeros ? "uint" : "int", bits);
@@ -250,7 +303,8 @@ Pass quantize_weights(const Quantization& how) {
                                              {"block", how.block},
                                              {"method", static_cast<int64_t>(how.method)},
                                              {"symmetric", how.is_symmetric ? 1 : 0},
-                                             {"accuracy", how.accuracy_level}};
+                                             {"accuracy", how.accuracy_level},
+                                             {"half-accuracy", how.half_accuracy_level}};
   for (const QuantizeRule& rule : how.rules) settings[format("{}{}", kRulePrefix, rule.where)] = rule.bits;
   return {"quantize-weights-for-onnx",
           [how](Program& program, PassContext& context) -> Result<bool> {
@@ -271,6 +325,7 @@ Result<Pass> quantize_weights_with(std::string_view settings) {
     if (name == "method") how.method = static_cast<QuantizeMethod>(number);
     if (name == "symmetric") how.is_symmetric = number != 0;
     if (name == "accuracy") how.accuracy_level = static_cast<int>(number);
+    if (name == "half-accuracy") how.half_accuracy_level = static_cast<int>(number);
     if (name.starts_with(kRulePrefix)) how.rules.push_back({name.substr(kRulePrefix.size()), static_cast<int>(number)});
   }
   ARGOSY_TRY_STATUS(check_quantization(how));

@@ -19,14 +19,25 @@ inline constexpr std::string_view kGatherBlockQuantized =
     "onnx::gather_block_quantized(Tensor weight, Tensor indices, Tensor scales, Tensor? zero_points, int bits, int "
     "block_size) -> Tensor";
 
-/// "quantize-weights-for-onnx": stores weights of linear layers and embeddings as integers. One that is used in both
-/// ways with the same bits is stored once. Layers whose rows are shorter than a block stay as they are, and a note
-/// counts them. If no weight is stored so, or a rule fits none, it is an error.
+/// Experts whose weights [experts, out, bytes] are stored so; the rest as kExpertsOfEngine has it.
+inline constexpr std::string_view kQuantizedExperts =
+    "onnx::quantized_experts(Tensor input, Tensor router, Tensor first, Tensor first_scales, Tensor? "
+    "first_zero_points, "
+    "Tensor? first_bias, Tensor second, Tensor second_scales, Tensor? second_zero_points, Tensor? second_bias, int k, "
+    "float alpha, float beta, float limit, int bits, int block_size) -> Tensor";
+
+/// "quantize-weights-for-onnx": stores weights of linear layers, experts and embeddings as integers. One that is used
+/// in both ways with the same bits is stored once. Layers whose rows are shorter than a block stay as they are, and a
+/// note counts them. If no weight is stored so, or a rule fits none, it is an error.
 Pass quantize_weights(const Quantization& how);
 Result<Pass> quantize_weights_with(std::string_view settings);
 
 /// Reads "int4,lm_head=int8,embedding=int4": bits of linear layers, and rules.
 Status read_quantization(std::string_view text, Quantization& how);
+/// The text that it is read from.
+std::string quantization_text(const Quantization& how);
+/// "default", "rtn", "k_quant".
+std::string_view name_of(QuantizeMethod method);
 /// Checks options before there is a program.
 Status check_quantization(const Quantization& how);
 

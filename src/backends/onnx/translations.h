@@ -33,6 +33,9 @@ Takes taken_with(const LoweringOptions& options);
 /// All compiled-in rows, sorted by op.
 std::vector<Translation> translations();
 
+/// What MoE and QMoE have in common, of ops with k, alpha, beta and limit.
+Attributes experts_attributes(const NodeTranslator& e);
+
 // Families, a file each in ops/.
 std::span<const Translation> activation_translations();
 std::span<const Translation> arithmetic_translations();

@@ -123,6 +123,7 @@ class OnnxExport final : public Export {
     if (destination_.is_folder) {
       ARGOSY_TRY(source_, engines::read_source_model(input.model, manifest_.root()));
       source_->device = device_;
+      source_->weight_bits = options.lowering.quantization.bits;
       ARGOSY_TRY(plan_, engine_->plan(*source_));
       return {};
     }
@@ -146,8 +147,11 @@ class OnnxExport final : public Export {
     options.lowering.pads_at_end = uses_them && engine_->limits.pads_at_end;
     options.lowering.longest_text = device_->turns_in_attention ? plan_.longest_text : 0;
     options.lowering.packs_attention = device_->packs_attention;
-    if (int& level = options.lowering.quantization.accuracy_level; level == onnx::kDevicesAccuracy)
-      level = device_->rounds_activations ? 4 : 0;
+    onnx::Quantization& how = options.lowering.quantization;
+    const bool is_given = how.accuracy_level != onnx::kDevicesAccuracy;
+    // Rounding float16 to 8 bits leaves too little of it to compare with the model.
+    how.half_accuracy_level = is_given ? how.accuracy_level : 0;
+    if (!is_given) how.accuracy_level = device_->rounds_activations ? 4 : 0;
     options.lowering.joins_weights = options.weights != onnx::WeightsMode::kLink;
     return options;
   }

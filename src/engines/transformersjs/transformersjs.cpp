@@ -33,10 +33,16 @@ struct Planned {
 };
 
 Result<Precision> precision_of(const SourceModel& model) {
+  const int bits = model.weight_bits;
   for (const ComponentInterface& component : model.components) {
     for (const Port& port : component.outputs) {
+      if (port.dtype == "f32" && bits != 0) return bits == 4 ? Precision{"q4", "_q4"} : Precision{"q8", "_quantized"};
       if (port.dtype == "f32") return Precision{"fp32", ""};
-      if (port.dtype == "f16") return Precision{"fp16", "_fp16"};
+      if (port.dtype == "f16" && bits == 8) {
+        return fail(ErrorCode::kUnsupportedFeature, format("{} has no name for 8 bits with float16", kEngine),
+                    "use --quantize int4, or --dtype fp32");
+      }
+      if (port.dtype == "f16") return bits == 4 ? Precision{"q4f16", "_q4f16"} : Precision{"fp16", "_fp16"};
       if (port.dtype == "bf16")
         return fail(ErrorCode::kUnsupportedFeature, format("{} has no bfloat16", kEngine),
                     "add --dtype fp32 or --dtype fp16");

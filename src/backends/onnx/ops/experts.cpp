@@ -57,16 +57,9 @@ void emit_grouped_mm(const NodeTranslator& e, const Translation& row) {
 // experts(Tensor input, Tensor router, Tensor first, Tensor? first_bias, Tensor second, Tensor? second_bias, int k,
 //         float alpha, float beta, float limit) -> Tensor
 void emit_experts(const NodeTranslator& e, const Translation&) {
-  Attributes attributes = {{"k", e.integer("k")},
-                           {"activation_type", std::string("swiglu")},
-                           {"swiglu_fusion", int64_t{1}},
-                           {"normalize_routing_weights", int64_t{1}},
-                           {"activation_alpha", static_cast<float>(e.real("alpha"))},
-                           {"activation_beta", static_cast<float>(e.real("beta"))}};
-  if (double limit = e.real("limit"); limit > 0) attributes.push_back({"swiglu_limit", static_cast<float>(limit)});
   Refs inputs = {e.tensor("input"),      e.tensor("router"), e.tensor("first"),
                  e.tensor("first_bias"), e.tensor("second"), e.tensor("second_bias")};
-  e.yield(e.node("com.microsoft.MoE", std::move(inputs), std::move(attributes)));
+  e.yield(e.node("com.microsoft.MoE", std::move(inputs), experts_attributes(e)));
 }
 
 constexpr Translation kExperts[] = {
@@ -82,6 +75,17 @@ constexpr Translation kExperts[] = {
 };
 
 }  // namespace
+
+Attributes experts_attributes(const NodeTranslator& e) {
+  Attributes attributes = {{"k", e.integer("k")},
+                           {"activation_type", std::string("swiglu")},
+                           {"swiglu_fusion", int64_t{1}},
+                           {"normalize_routing_weights", int64_t{1}},
+                           {"activation_alpha", static_cast<float>(e.real("alpha"))},
+                           {"activation_beta", static_cast<float>(e.real("beta"))}};
+  if (double limit = e.real("limit"); limit > 0) attributes.push_back({"swiglu_limit", static_cast<float>(limit)});
+  return attributes;
+}
 
 std::span<const Translation> expert_translations() { return kExperts; }
 

@@ -33,7 +33,23 @@ void emit_gather(const NodeTranslator& e, const Translation&) {
                   {"block_size", e.integer("block_size")}}));
 }
 
+// quantized_experts(Tensor input, Tensor router, Tensor first, Tensor first_scales, Tensor? first_zero_points, …)
+void emit_quantized_experts(const NodeTranslator& e, const Translation&) {
+  Attributes attributes = experts_attributes(e);
+  attributes.push_back({"expert_weight_bits", e.integer("bits")});
+  attributes.push_back({"block_size", e.integer("block_size")});
+  Refs inputs = {e.tensor("input"),      e.tensor("router"), e.tensor("first"),         e.tensor("first_scales"),
+                 e.tensor("first_bias"), e.tensor("second"), e.tensor("second_scales"), e.tensor("second_bias")};
+  if (Ref zeros = e.tensor("first_zero_points"); zeros.is_valid()) {
+    inputs.resize(11);  // no third product
+    inputs.push_back(zeros);
+    inputs.push_back(e.tensor("second_zero_points"));
+  }
+  e.yield(e.node("com.microsoft.QMoE", std::move(inputs), std::move(attributes)));
+}
+
 constexpr Translation kQuantized[] = {
+    {"onnx.quantized_experts.default", emit_quantized_experts},
     {"onnx.gather_block_quantized.default", emit_gather},
     {"onnx.matmul_nbits.default", emit_matmul_nbits},
 };
