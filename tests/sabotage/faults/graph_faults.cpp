@@ -143,8 +143,14 @@ constexpr Fault kGraphFaults[] = {
     {.name = "onnx-rotary-pairs", .what = "rotary embeddings turn the wrong elements", .onnx = turn_pairs},
     {.name = "onnx-comparison", .what = "less instead of less or equal", .onnx = compare_strictly},
     {.name = "onnx-difference", .what = "a difference is the other way round", .onnx = turn_difference},
-    {.name = "onnx-expert-left-out", .what = "an op of experts asks one less", .onnx = leave_expert_out},
-    {.name = "onnx-score-bias-dropped", .what = "an op of attention has no mask", .onnx = drop_score_bias},
+    {.name = "onnx-expert-left-out",
+     .what = "an op of experts asks one less",
+     .onnx = leave_expert_out,
+     .is_of_engine = true},
+    {.name = "onnx-score-bias-dropped",
+     .what = "an op of attention has no mask",
+     .onnx = drop_score_bias,
+     .is_of_engine = true},
 };
 
 }  // namespace
