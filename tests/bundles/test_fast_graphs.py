@@ -71,10 +71,11 @@ def test_an_engine_gets_its_own_ops(model_type: str, tmp_path: Path) -> None:
     # All norms but the first of a Llama are of a sum of what comes in and what a layer adds.
     if model_type in ("llama", "phi3"):
         assert ops["SkipSimplifiedLayerNormalization"] == 4 and not ops["Add"]
-    # Attention does the rotary embedding itself, of queries, keys and values from one product where no norm is in between.
+    # Attention does the rotary embedding itself. Queries, keys and values are one product, split where norms are in between.
     assert not ops["RotaryEmbedding"]
-    has_norms = model_type in ("gemma3_text", "qwen3")
-    assert ops["FusedMatMul"] + ops["Gemm"] == 1 + 2 * (7 if has_norms else 4 if model_type == "phi3" else 5)
+    assert ops["FusedMatMul"] + ops["Gemm"] == 1 + 2 * (4 if model_type == "phi3" else 5)
+    if model_type != "phi3":
+        assert ops["Split"] == (2 if model_type in ("gemma3_text", "qwen3") else 0)
     assert not ops["Softmax"] and not ops["ReduceMean"] and not ops["Neg"]
     assert shares_buffers(tmp_path / "bundle")
 

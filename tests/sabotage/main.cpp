@@ -33,7 +33,7 @@ struct Saboteur {
   Status note(Result<bool> found) {
     if (!found) return fail(std::move(found.error()));
     is_done = true;
-    if (*found) return {};
+    if (*found || fault.is_of_engine) return {};
     return fail(ErrorCode::kInvalidInput, format("the fault {} finds no place in this model", fault.name));
   }
 

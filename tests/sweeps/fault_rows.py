@@ -42,7 +42,7 @@ MODELS = {
     "gemma2": Model("gemma2"),
     "gemma3": Model("gemma3"),
     "gpt2": Model("gpt2"),
-    "gpt_oss": Model("gpt_oss"),
+    "gpt_oss": Model("gpt_oss", {"eos_token_id": 0}),
     "llama": Model("llama", {"tie_word_embeddings": False, "num_key_value_heads": 2}),
     "llava": Model("llava"),
     "mamba": Model("mamba"),
@@ -66,6 +66,7 @@ SEQ2SEQ_TASK = Export(".pte seq2seq task", "executorch", ("--task", "text2text-g
 SPEECH_TASK = Export(".pte speech task", "executorch", ("--task", "automatic-speech-recognition", "--max-seq-len", "32"))
 ONNX = Export("ONNX", "onnx")
 GENAI = Export("ONNX genai", "onnx", ("--for", "genai"))
+OPTIMUM = Export("ONNX optimum", "onnx", ("--for", "optimum"))
 PT2 = Export(".pt2", "pt2")
 
 ROWS = [
@@ -168,6 +169,9 @@ ROWS = [
     Row("window-one-more", "mistral", GENAI),
     Row("window-dropped", "mistral", ONNX),
     Row("onnx-difference", "gpt_oss", ONNX),
+    Row("onnx-expert-left-out", "gpt_oss", GENAI),
+    Row("onnx-score-bias-dropped", "bert", OPTIMUM,
+        missed="bundles of encoders are run in no engine; the check runs the graph without the engine's ops"),
     # encoders, encoder-decoders, pictures and sound
     Row("padding-seen", "bert", ONNX),
     Row("positions-shifted", "bert", ONNX),

@@ -14,11 +14,26 @@ namespace {
 constexpr int64_t kTurnedWidthStep = 16, kColumnStep = 8;
 constexpr int64_t kLargestTable = int64_t{1} << 24;  // elements: 64 MiB
 
+/// What models do with queries and keys between the product and attention.
+constexpr std::string_view kByHead[] = {"aten.reshape.default",    "aten.permute.default",  "aten.rms_norm.default",
+                                        "aten.layer_norm.default", "argosy.rotary.default", "aten.to.dtype",
+                                        "aten.mul.Scalar",         "aten.clamp.default"};
+
+/// The product with a weight that queries, keys or values are computed from, head by head; invalid: none is found.
+ValueId product_behind(const AtenBuilder& f, ValueId tensor) {
+  while (f.made_by(tensor, "aten.linear.default") == nullptr) {
+    bool goes_on = std::ranges::any_of(kByHead, [&](std::string_view op) { return f.made_by(tensor, op) != nullptr; });
+    if (!goes_on) return {};
+    tensor = AtenBuilder::operand(f.graph()[f.graph()[tensor].producer], 0);
+  }
+  return tensor;
+}
+
 }  // namespace
 
-AttentionInputs AttentionInputFinder::find(AtenBuilder& f, AttentionInputs inputs, int64_t width) {
+AttentionInputs AttentionInputFinder::find(AtenBuilder& f, NodeId attention, AttentionInputs inputs, int64_t width) {
   take_rotary(f, inputs, width);
-  if (options_.packs && !take_slices(f, inputs) && options_.joins_weights) join_products(f, inputs);
+  if (options_.packs && !take_slices(f, inputs) && options_.joins_weights) join_products(f, attention, inputs);
   return inputs;
 }
 
@@ -104,18 +119,29 @@ ValueId AttentionInputFinder::joined(const AtenBuilder& f, const std::vector<Val
   return made;
 }
 
-/// Three products of one tensor with weights: one product with all of them.
-bool AttentionInputFinder::join_products(AtenBuilder& f, AttentionInputs& inputs) {
-  std::vector<ValueId> weights, biases;
+/// Three products of one tensor with weights: one product with all of them. Attention takes it whole if nothing is in
+/// between, else it is split.
+bool AttentionInputFinder::join_products(AtenBuilder& f, NodeId attention, AttentionInputs& inputs) {
+  std::vector<ValueId> products, weights, biases;
+  std::vector<int64_t> sizes;
   ValueId x;
+  NodeId first;
+  bool is_taken_whole = true;
   for (ValueId part : {inputs.query, inputs.key, inputs.value}) {
-    const argosy::Node* linear = f.made_by(part, "aten.linear.default");
-    if (linear == nullptr || f.graph()[part].uses.size() > 1) return false;
-    ValueId input = AtenBuilder::operand(*linear, 0);
-    if (x.is_valid() && input != x) return false;
+    ValueId product = product_behind(f, part);
+    if (!product.is_valid() || std::ranges::find(products, product) != products.end()) return false;
+    NodeId node = f.graph()[product].producer;
+    const argosy::Node& linear = f.graph()[node];
+    std::optional<int64_t> size = f.size(product, -1).as_integer();
+    ValueId input = AtenBuilder::operand(linear, 0);
+    if (!size || (x.is_valid() && input != x)) return false;
     x = input;
-    weights.push_back(AtenBuilder::operand(*linear, 1));
-    if (const ValueId* bias = linear->arguments[2].get_if<ValueId>()) biases.push_back(*bias);
+    if (!first.is_valid() || f.graph().comes_before(node, first)) first = node;
+    is_taken_whole = is_taken_whole && product == part && f.graph()[part].uses.size() <= 1;
+    products.push_back(product);
+    sizes.push_back(*size);
+    weights.push_back(AtenBuilder::operand(linear, 1));
+    if (const ValueId* bias = linear.arguments[2].get_if<ValueId>()) biases.push_back(*bias);
   }
   if (!biases.empty() && biases.size() != weights.size()) return false;
   ValueId weight = joined(f, weights);
@@ -128,9 +154,21 @@ bool AttentionInputFinder::join_products(AtenBuilder& f, AttentionInputs& inputs
   }
   Sizes shape = f.shape(x);
   shape.back() = f.size(weight, 0);
-  inputs.query =
+  if (!is_taken_whole) rewriter_.insert_before(first);
+  ValueId whole =
       f.node(aten::kLinear, {{"input", x}, {"weight", weight}, {"bias", bias}}, f.dtype(x), std::move(shape));
-  inputs.key = inputs.value = {};
+  if (is_taken_whole) {
+    inputs.query = whole;
+    inputs.key = inputs.value = {};
+    return true;
+  }
+  std::vector<ValueId> parts = f.split(whole, sizes, -1);
+  for (ValueId* input : {&inputs.query, &inputs.key, &inputs.value}) {
+    auto found = std::ranges::find(products, *input);
+    if (found != products.end()) *input = parts[static_cast<size_t>(found - products.begin())];
+  }
+  for (size_t i = 0; i < parts.size(); ++i) rewriter_.replace_uses(products[i], parts[i]);
+  rewriter_.insert_before(attention);
   return true;
 }
 

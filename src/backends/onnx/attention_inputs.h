@@ -19,18 +19,19 @@ struct AttentionInputs {
 };
 
 /// Moves what comes before attention into the op, where the op can do it: rotary embeddings, and the split of one
-/// product into queries, keys and values.
+/// product into queries, keys and values. Three products with weights become one, also where the op cannot split it.
 class AttentionInputFinder {
  public:
   AttentionInputFinder(Program& program, Component& component, Rewriter& rewriter, const GroupQueryOptions& options)
       : program_(program), component_(component), rewriter_(rewriter), options_(options) {}
 
-  AttentionInputs find(AtenBuilder& f, AttentionInputs inputs, int64_t width);
+  /// Of attention with heads of that width, where the rewriter adds nodes before it.
+  AttentionInputs find(AtenBuilder& f, NodeId attention, AttentionInputs inputs, int64_t width);
 
  private:
   void take_rotary(AtenBuilder& f, AttentionInputs& inputs, int64_t width);
   bool take_slices(const AtenBuilder& f, AttentionInputs& inputs) const;
-  bool join_products(AtenBuilder& f, AttentionInputs& inputs);
+  bool join_products(AtenBuilder& f, NodeId attention, AttentionInputs& inputs);
   /// Weights as one, joined along their first dim; invalid: they cannot be.
   ValueId joined(const AtenBuilder& f, const std::vector<ValueId>& weights);
   ValueId table(AtenBuilder& f, const PositionFactors& factors, DType dtype);

@@ -176,7 +176,7 @@ class AttentionFinder {
     AttentionInputs plain{
         .query = merge_heads(f, query), .key = merge_heads(f, keys->added), .value = merge_heads(f, values->added)};
     TensorType attended{dtype, f.shape(plain.query), {}};
-    AttentionInputs inputs = inputs_.find(f, plain, *width);
+    AttentionInputs inputs = inputs_.find(f, node, plain, *width);
     std::vector<ValueId> results = f.nodes(kGroupQueryAttention,
                                            {{"query", inputs.query},
                                             {"key", or_none(inputs.key)},

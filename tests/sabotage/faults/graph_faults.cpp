@@ -113,6 +113,28 @@ Result<bool> turn_pairs(Graphs& graphs) {
   });
 }
 
+/// One expert less for each token.
+Result<bool> leave_expert_out(Graphs& graphs) {
+  return at_first_node(graphs, [](onnx::Model&, onnx::Node& node) {
+    if (node.op != "MoE") return false;
+    auto chosen = std::ranges::find(node.attributes, "k", &onnx::Attribute::name);
+    if (chosen == node.attributes.end() || std::get<int64_t>(chosen->value) < 2) return false;
+    chosen->value = std::get<int64_t>(chosen->value) - 1;
+    return true;
+  });
+}
+
+/// What is added to scores of attention is not.
+Result<bool> drop_score_bias(Graphs& graphs) {
+  constexpr size_t kScoreBias = 5;  // among the op's inputs
+  return at_first_node(graphs, [](onnx::Model&, onnx::Node& node) {
+    if (node.op != "MultiHeadAttention" || node.inputs.size() <= kScoreBias || !node.inputs[kScoreBias].is_valid())
+      return false;
+    node.inputs.resize(kScoreBias);
+    return true;
+  });
+}
+
 constexpr Fault kGraphFaults[] = {
     {.name = "onnx-outputs-crossed", .what = "two outputs of a graph have each other's names", .onnx = cross_outputs},
     {.name = "onnx-weights-crossed", .what = "two weights of a graph are each other", .onnx = cross_initializers},
@@ -121,6 +143,14 @@ constexpr Fault kGraphFaults[] = {
     {.name = "onnx-rotary-pairs", .what = "rotary embeddings turn the wrong elements", .onnx = turn_pairs},
     {.name = "onnx-comparison", .what = "less instead of less or equal", .onnx = compare_strictly},
     {.name = "onnx-difference", .what = "a difference is the other way round", .onnx = turn_difference},
+    {.name = "onnx-expert-left-out",
+     .what = "an op of experts asks one less",
+     .onnx = leave_expert_out,
+     .is_of_engine = true},
+    {.name = "onnx-score-bias-dropped",
+     .what = "an op of attention has no mask",
+     .onnx = drop_score_bias,
+     .is_of_engine = true},
 };
 
 }  // namespace
