@@ -59,6 +59,7 @@ struct SourceModel {
   std::optional<JsonDocument> generation_config, tokenizer_config, processor_config;  // the files of these names
   std::vector<std::string> files;     // of the folder, sorted; names only
   const Device* device = nullptr;     // that the bundle is for; null: the CPU
+  std::vector<std::string> options;   // that change the bundle, as a command line has them; for its card and manifest
   std::vector<std::string> left_out;  // files that are links out of the folder, sorted; not read and not copied
 
   const ComponentInterface* component(std::string_view name) const;  // null if there is none

@@ -118,6 +118,7 @@ class OnnxExport final : public Export {
     if (destination_.is_folder) {
       ARGOSY_TRY(source_, engines::read_source_model(input.model, manifest_.root()));
       source_->device = device_;
+      source_->options = input.options;
       ARGOSY_TRY(plan_, engine_->plan(*source_));
       return {};
     }
@@ -245,6 +246,9 @@ class OnnxExport final : public Export {
     about.format = kFormat;
     about.check = check;
     about.engine = engine_->name;
+    about.source = source_->name;
+    about.commit = source_->commit;
+    about.options = source_->options;
     if (device_->name != engines::kUsualDevice) about.device = device_->name;
     for (const engines::GraphPlan& graph : plan_.graphs) {
       ManifestGraph& entry = about.graphs.emplace_back(graph.file, graph.component);
