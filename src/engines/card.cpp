@@ -72,7 +72,7 @@ std::string card_head(const SourceModel& model, const Engine& engine, const Sour
 
 std::string licence_text(const SourceModel& model, const SourceCard& original) {
   if (!original.values("license").empty())
-    return "The licence is the model's own; licence files of it are in this folder.\n";
+    return "The licence is the model's own; its licence files, if it has any, are in this folder.\n";
   if (model.has_file(kCardFile))
     return "The model's own card states no licence; ask its publisher before you use or share this.\n";
   return "The model came without its card, so its licence is not known here; look for it where the model is from.\n";
