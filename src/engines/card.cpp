@@ -16,13 +16,16 @@ constexpr size_t kMaxName = 200;
 
 /// "ORG/NAME", as the Hub has names.
 bool is_hub_name(std::string_view text) {
-  auto is_allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           c == '.' || c == '/';
+  auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  auto is_part = [&](std::string_view part) {
+    return !part.empty() && is_word(part.front()) && part.find("..") == std::string_view::npos &&
+           std::ranges::all_of(part, [&](char c) { return is_word(c) || c == '-' || c == '.'; });
   };
   size_t slash = text.find('/');
-  return slash != std::string_view::npos && slash != 0 && slash + 1 != text.size() && text.size() < kMaxName &&
-         text.find('/', slash + 1) == std::string_view::npos && std::ranges::all_of(text, is_allowed);
+  return slash != std::string_view::npos && text.size() < kMaxName && is_part(text.substr(0, slash)) &&
+         is_part(text.substr(slash + 1));
 }
 
 bool is_language(std::string_view text) {
