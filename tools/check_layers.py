@@ -48,6 +48,7 @@ MAY_IMPORT = {
     "command": ["errors"],
     "observer": _LEAVES,
     "run": _LEAVES,
+    "push": ["errors", "command", "run"],
     "capture": [*_LEAVES, "observer"],
     "check": [*_LEAVES, "observer", "capture", "run"],
     "exporters": [*_LEAVES, "observer", "capture", "check"],

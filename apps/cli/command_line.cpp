@@ -351,6 +351,16 @@ void add_run(CLI::App& app, RunOptions& options) {
   command->add_flag("--raw", options.raw, "The prompt as it is, without the model's chat template");
 }
 
+void add_push(CLI::App& app, PushOptions& options) {
+  CLI::App* command = app.add_subcommand("push", "Publish a bundle on the Hub in one commit, by python -m argosy.push");
+  command->add_option("folder", options.folder, "The folder that argosy export wrote")->required();
+  command->add_option("repository", options.repository, "ORG/NAME; made if there is none")->required();
+  command->add_option("--revision", options.revision, "The branch (default: main); made if there is none");
+  command->add_flag("--private", options.is_private, "If the repository is made, only its owners see it");
+  command->add_flag("--all-files", options.all_files, "Everything in the folder, also what no export wrote");
+  command->add_flag("--dry-run", options.dry_run, "Say what would be sent, and ask nothing of any server");
+}
+
 void add_lint(CLI::App& app, LintOptions& options) {
   CLI::App* command = app.add_subcommand("lint", "Check a bundle, whoever wrote it, against its engine's conventions");
   command->add_option("folder", options.folder, "The bundle's folder");
@@ -408,6 +418,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   ExportOptions export_options;
   CheckOptions check_options;
   RunOptions run_options;
+  PushOptions push;
   LintOptions lint;
   DoctorOptions doctor;
 
@@ -426,6 +437,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   add_export(app, export_options);
   add_check(app, check_options);
   add_run(app, run_options);
+  add_push(app, push);
   add_lint(app, lint);
   add_doctor(app, doctor);
 
@@ -450,6 +462,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   if (app.got_subcommand("export")) result.command = std::move(export_options);
   if (app.got_subcommand("check")) result.command = std::move(check_options);
   if (app.got_subcommand("run")) result.command = std::move(run_options);
+  if (app.got_subcommand("push")) result.command = std::move(push);
   if (app.got_subcommand("lint")) result.command = std::move(lint);
   if (app.got_subcommand("doctor")) result.command = doctor;
   return result;

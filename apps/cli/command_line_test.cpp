@@ -100,6 +100,17 @@ TEST(CommandLineTest, run_takes_media_one_file_a_flag) {
   EXPECT_EQ(std::get<RunOptions>(parsed({"run", "bundle", "--audio", "a.wav"}).command).audios.size(), 1U);
 }
 
+TEST(CommandLineTest, push_takes_a_folder_and_a_repository_and_no_token) {
+  auto options = std::get<PushOptions>(parsed({"push", "out", "org/name", "--private", "--revision", "q4"}).command);
+  EXPECT_EQ(options.folder, "out");
+  EXPECT_EQ(options.repository, "org/name");
+  EXPECT_EQ(options.revision, "q4");
+  EXPECT_TRUE(options.is_private);
+  EXPECT_FALSE(options.all_files || options.dry_run);
+  EXPECT_EQ(refused({"push", "out"}), kUsage);
+  EXPECT_EQ(refused({"push", "out", "org/name", "--token", "secret"}), kUsage);
+}
+
 TEST(CommandLineTest, check_takes_a_number_of_tokens) {
   EXPECT_EQ(std::get<CheckOptions>(parsed({"check", "b", "--against", "m", "--tokens", "32"}).command).tokens, 32);
   EXPECT_EQ(refused({"check", "b", "--against", "m", "--tokens", "0"}), kUsage);

@@ -18,6 +18,7 @@ int run_export(ExportOptions options, const Environment& environment, Terminal& 
 int run_check(const CheckOptions& options, const Environment& environment, const GlobalOptions& global,
               Terminal& terminal);
 int run_run(const RunOptions& options, const Environment& environment, Terminal& terminal);
+int run_push(const PushOptions& options, const Environment& environment, Terminal& terminal);
 int run_lint(const LintOptions& options, Terminal& terminal);
 int run_doctor(const DoctorOptions& options, const Environment& environment, Terminal& terminal);
 

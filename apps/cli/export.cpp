@@ -63,6 +63,16 @@ Result<fs::path> obtain_file(const std::string& named, const PythonWork& work, c
   return obtained.entry.path;
 }
 
+/// What the user asked for, for the bundle; the backend knows its own options.
+std::vector<std::string> options_of_graphs(const ExportOptions& options, const Inputs& inputs) {
+  std::vector<std::string> asked;
+  if (!options.task.empty()) asked.push_back(format("--task={}", options.task));
+  if (!options.shape.empty()) asked.push_back(format("--shape={}", options.shape));
+  if (options.prefill) asked.emplace_back("--prefill");
+  if (inputs.request.dtype != "auto") asked.push_back(format("--dtype={}", inputs.request.dtype));
+  return asked;
+}
+
 /// Where the check ran, if the export is for something else.
 std::string place_of_check(const ExportOptions& options, const Backend& backend) {
   const std::string& device = options.backend_options.onnx.device;
@@ -172,8 +182,9 @@ Status dry_run(const ExportOptions& options, const Backend& backend, const Input
     ARGOSY_TRY(fs::path plan_file, obtain_file(options.plan, inputs.plan_work, environment, terminal));
     ARGOSY_TRY(WeightPlan weight_plan, WeightPlan::read(plan_file));
     ARGOSY_TRY(std::unique_ptr<Export> prepared,
-               backend.prepare({capture_file, &weight_plan, &inputs.checkpoint, inputs.request.model}, destination,
-                               options.backend_options, diagnostics));
+               backend.prepare({capture_file, &weight_plan, &inputs.checkpoint, inputs.request.model,
+                                options_of_graphs(options, inputs)},
+                               destination, options.backend_options, diagnostics));
     ARGOSY_TRY(size_t scratch, scratch_bytes(options.memory_bytes));
     for (const ExportFile& file : prepared->files()) {
       fs::path path = destination.is_folder ? destination.path / file.file : destination.path.parent_path() / file.file;
@@ -222,9 +233,10 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
   ARGOSY_TRY(fs::path capture, obtain_file(options.capture, inputs.capture_work, environment, terminal));
   ARGOSY_TRY(fs::path plan_file, obtain_file(options.plan, inputs.plan_work, environment, terminal));
   ARGOSY_TRY(WeightPlan plan, WeightPlan::read(plan_file));
-  ARGOSY_TRY(std::unique_ptr<Export> prepared,
-             backend.prepare({capture, &plan, &inputs.checkpoint, inputs.request.model}, destination,
-                             options.backend_options, diagnostics));
+  ARGOSY_TRY(
+      std::unique_ptr<Export> prepared,
+      backend.prepare({capture, &plan, &inputs.checkpoint, inputs.request.model, options_of_graphs(options, inputs)},
+                      destination, options.backend_options, diagnostics));
   warn_of_fixed_dims(*prepared, terminal);
   for (const std::string& note : diagnostics.notes) terminal.log(LogLevel::kWarn, note);
   ARGOSY_TRY(std::optional<ExportCheck> check,

@@ -140,6 +140,15 @@ struct RunOptions {
   bool raw = false;  // without the chat template
 };
 
+struct PushOptions {
+  std::string folder;
+  std::string repository;  // ORG/NAME of the Hub
+  std::string revision;    // a branch; empty: main
+  bool is_private = false;
+  bool all_files = false;  // also what no export wrote
+  bool dry_run = false;
+};
+
 struct LintOptions {
   std::string folder;
   std::string engine;  // empty: the one that the folder is for
@@ -153,7 +162,7 @@ struct DoctorOptions {
 
 using CommandOptions =
     std::variant<InspectOptions, ExplainOptions, OptOptions, ReplayOptions, CaptureOptions, CacheOptions,
-                 WeightsOptions, ExportOptions, CheckOptions, RunOptions, LintOptions, DoctorOptions>;
+                 WeightsOptions, ExportOptions, CheckOptions, RunOptions, PushOptions, LintOptions, DoctorOptions>;
 
 /// Exit codes of the program.
 enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kWrong = 3 };  // kWrong: checked, and not as it should be

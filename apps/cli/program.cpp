@@ -43,6 +43,9 @@ int run(const CommandLine& command_line, Terminal& terminal) {
   if (const auto* options = std::get_if<RunOptions>(&command_line.command)) {
     return run_run(*options, environment, terminal);
   }
+  if (const auto* options = std::get_if<PushOptions>(&command_line.command)) {
+    return run_push(*options, environment, terminal);
+  }
   if (const auto* options = std::get_if<LintOptions>(&command_line.command)) return run_lint(*options, terminal);
   return run_doctor(std::get<DoctorOptions>(command_line.command), environment, terminal);
 }

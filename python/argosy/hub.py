@@ -20,9 +20,11 @@ from typing import Any
 
 from .errors import ExportError
 
-#: Small files that a model has beside its weights: settings, tokenizer, processor, templates.
+#: Small files that a model has beside its weights: settings, tokenizer, processor, templates, card, licence.
 _SMALL = ("*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt", "additional_chat_templates/*.jinja",
-          "*_Pooling/config.json", "*_Dense/config.json")  # fmt: skip
+          "*_Pooling/config.json", "*_Dense/config.json",
+          # what a bundle's own card is made of, and what has to go with it
+          "README.md", "LICENSE*", "LICENCE*", "NOTICE*", "USE_POLICY*", "COPYING*")  # fmt: skip
 #: What of a configuration-only download is kept: nothing else can change a capture.
 _CONFIGURATION = ("config.json", "generation_config.json")
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.msgpack", "*.h5")

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "driver/onnx/export_onnx.h"
+#include "driver/backends.h"
 #include "io/checkpoint.h"
 
 namespace argosy::api {
@@ -66,7 +66,10 @@ Result<ExportedBundle> run(const OpenCapture& capture, const OpenCheckpoint& che
   }
   ExportDestination destination{options.output, options.output.extension() != ".onnx"};
   ExportInput input{capture.path, plan ? &*plan : nullptr, &checkpoint.checkpoint, model_folder(checkpoint.checkpoint)};
-  ARGOSY_TRY(std::unique_ptr<Export> prepared, prepare_onnx(input, destination, onnx_options(options), diagnostics));
+  BackendOptions backend_options;
+  backend_options.onnx = onnx_options(options);
+  ARGOSY_TRY(std::unique_ptr<Export> prepared,
+             find_backend("onnx")->prepare(input, destination, backend_options, diagnostics));
   ExportedBundle bundle{options.output, {}, prepared->total_bytes(), prepared->fixed_dims()};
   for (const ExportFile& file : prepared->files()) bundle.files.push_back(file.file);
   for (const std::string& note : diagnostics.notes) bundle.warnings.push_back(note);

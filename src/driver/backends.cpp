@@ -17,16 +17,6 @@ Result<std::unique_ptr<Export>> export_pt2(const ExportInput& input, const Expor
   return prepare_pt2(input, destination, options.pt2_hooks, diagnostics);
 }
 
-Result<std::unique_ptr<Export>> export_onnx(const ExportInput& input, const ExportDestination& destination,
-                                            const BackendOptions& options, Diagnostics& diagnostics) {
-  return prepare_onnx(input, destination, options.onnx, diagnostics);
-}
-
-Result<std::unique_ptr<Export>> export_executorch(const ExportInput& input, const ExportDestination& destination,
-                                                  const BackendOptions& options, Diagnostics& diagnostics) {
-  return prepare_executorch(input, destination, options.executorch, diagnostics);
-}
-
 std::vector<std::string> no_arguments(const BackendOptions&) { return {}; }
 
 void add_quantization(std::vector<std::string>& arguments, const onnx::Quantization& how) {
@@ -80,6 +70,26 @@ std::vector<std::string> executorch_arguments(const BackendOptions& options) {
   if (given.data == executorch::DataPlace::kBeside) arguments.emplace_back("--ptd");
   if (!given.shape.empty()) arguments.push_back(format("--shape={}", given.shape));
   return arguments;
+}
+
+/// What a bundle says that it was made with: what the user asked for, and what is not a default of the backend.
+ExportInput with_options(ExportInput input, const std::vector<std::string>& arguments) {
+  input.options.insert(input.options.end(), arguments.begin(), arguments.end());
+  return input;
+}
+
+Result<std::unique_ptr<Export>> export_onnx(const ExportInput& input, const ExportDestination& destination,
+                                            const BackendOptions& options, Diagnostics& diagnostics) {
+  std::vector<std::string> arguments = onnx_arguments(options);
+  if (options.onnx.engine != OnnxOptions().engine)
+    arguments.insert(arguments.begin(), format("--for={}", options.onnx.engine));
+  return prepare_onnx(with_options(input, arguments), destination, options.onnx, diagnostics);
+}
+
+Result<std::unique_ptr<Export>> export_executorch(const ExportInput& input, const ExportDestination& destination,
+                                                  const BackendOptions& options, Diagnostics& diagnostics) {
+  return prepare_executorch(with_options(input, executorch_arguments(options)), destination, options.executorch,
+                            diagnostics);
 }
 
 constexpr Backend kBackends[] = {

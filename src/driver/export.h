@@ -23,6 +23,8 @@ struct ExportInput {
   const WeightPlan* plan = nullptr;        // null: weights come by their names
   const Checkpoint* checkpoint = nullptr;  // not null; must outlive the export
   std::filesystem::path model;             // the folder with config.json, tokenizer and the like; empty: there is none
+  /// What the user asked for, as a command line has it: a bundle says so. Backends add their own (backends.h).
+  std::vector<std::string> options = {};
 };
 
 /// The capture's program with its weights, not verified. Weights that the plan lacks are an error that names them.

@@ -112,6 +112,12 @@ std::string export_manifest(JsonView capture, const ManifestOptions& options) {
   json.key("format").value(options.format).key("version").value(kManifestVersion);
   json.key("argosy").value(version());
   for (std::string_view key : {"versions", "model_class", "task", "configuration_hash"}) copy(json, capture, key);
+  if (!options.source.empty()) {
+    json.key("source").begin_object().key("name").value(options.source);
+    if (!options.commit.empty()) json.key("commit").value(options.commit);
+    json.end_object().key("options");
+    write_names(json, options.options);
+  }
   if (options.dtype) json.key("dtype").value(to_text(*options.dtype));
   json.key("component");
   options.component.empty() ? json.null() : json.value(options.component);

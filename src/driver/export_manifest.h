@@ -58,6 +58,9 @@ struct ManifestOptions {
   std::vector<std::string> files;  // of a folder
   std::vector<QuantizedWeight> quantized;
   std::optional<DType> dtype;  // of most weights, where the file does not show it
+  // Of a folder:
+  std::string_view source, commit;   // of the model: its name, and what of the Hub; may be empty
+  std::vector<std::string> options;  // that it was made with, as a command line has them
 };
 
 /// The dtype that most numbers of a program's weights have, before any are quantised; none if there are no floats.

@@ -72,9 +72,7 @@ Status check_engine(const engines::Engine& engine, const ExportRequest& request)
                              "without it",
                              file, engine.title)
                     : format("the model's folder has no {}, and {} opens no bundle without it", file, engine.title),
-                is_left_out ? "put the file itself there"
-                            : "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) makes one of a slow "
-                              "tokenizer; --for plain writes graphs without one");
+                is_left_out ? "put the file itself there" : missing_file_hint(file));
   }
   return {};
 }
@@ -138,6 +136,18 @@ Status validate_executorch(const ExportRequest& request, std::vector<std::string
 }
 
 }  // namespace
+
+std::string missing_file_hint(std::string_view file) {
+  std::string_view maker = file.starts_with("tokenizer")                      ? "AutoTokenizer"
+                           : file.find("processor") != std::string_view::npos ? "AutoProcessor"
+                                                                              : "";
+  std::string how = maker.empty() ? format("get {} from where the model is from", file)
+                                  : format(
+                                        "{}.from_pretrained(FOLDER).save_pretrained(FOLDER) makes one if transformers "
+                                        "can read the model's own",
+                                        maker);
+  return how + "; --for plain writes graphs without one";
+}
 
 Status check_one_model(const ExportDestination& destination, const OnnxOptions& options, size_t components) {
   std::string file = quoted(destination.path.filename().native());

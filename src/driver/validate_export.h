@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -39,5 +40,8 @@ Status validate_components(const ExportRequest& request, std::span<const Compone
 
 /// Whether so many components can become one .onnx file.
 Status check_one_model(const ExportDestination& destination, const OnnxOptions& options, size_t components);
+
+/// What to do about a file that an engine needs and the model's folder lacks.
+std::string missing_file_hint(std::string_view file);
 
 }  // namespace argosy

@@ -81,6 +81,13 @@ TEST_F(ValidateExport, rejects_shapes_that_are_none) {
   refused("executorch", "not a size of a dim");
 }
 
+TEST(MissingFileHint, says_who_makes_the_file) {
+  EXPECT_NE(missing_file_hint("tokenizer.json").find("AutoTokenizer.from_pretrained"), std::string::npos);
+  EXPECT_NE(missing_file_hint("preprocessor_config.json").find("AutoProcessor.from_pretrained"), std::string::npos);
+  EXPECT_EQ(missing_file_hint("vocab.txt"),
+            "get vocab.txt from where the model is from; --for plain writes graphs without one");
+}
+
 TEST_F(ValidateExport, rejects_a_tokenizer_that_the_engine_would_look_for) {
   options_.onnx.engine = "genai";
   refused("onnx", "has no tokenizer.json");

@@ -1,6 +1,10 @@
 #include "engines/card.h"
 
+#include <algorithm>
+
 #include "base/text.h"
+#include "engines/card_head.h"
+#include "engines/pipeline_task.h"
 #include "engines/sentence_modules.h"
 #include "io/file.h"
 
@@ -8,23 +12,83 @@ namespace argosy::engines {
 namespace {
 
 constexpr uint64_t kMaxCard = uint64_t{4} << 20;
+constexpr size_t kMaxName = 200;
 
-/// The lines of a card's head that state a model's licence, unchanged. Only plain `key: value` lines are taken, so that
-/// a hostile head gives nothing.
-std::vector<std::string> licence_lines(std::string_view card) {
-  std::vector<std::string> lines;
-  if (!card.starts_with("---\n")) return lines;
-  card.remove_prefix(4);
-  while (!card.empty() && !card.starts_with("---")) {
-    size_t end = card.find('\n');
-    std::string_view line = card.substr(0, end);
-    for (std::string_view key : {"license: ", "license_name: ", "license_link: "}) {
-      if (line.starts_with(key) && is_utf8(line) && line.size() < 300) lines.emplace_back(line);
-    }
-    if (end == std::string_view::npos) break;
-    card.remove_prefix(end + 1);
-  }
-  return lines;
+/// "ORG/NAME", as the Hub has names.
+bool is_hub_name(std::string_view text) {
+  auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  auto is_part = [&](std::string_view part) {
+    return !part.empty() && is_word(part.front()) && part.find("..") == std::string_view::npos &&
+           std::ranges::all_of(part, [&](char c) { return is_word(c) || c == '-' || c == '.'; });
+  };
+  size_t slash = text.find('/');
+  return slash != std::string_view::npos && text.size() < kMaxName && is_part(text.substr(0, slash)) &&
+         is_part(text.substr(slash + 1));
+}
+
+bool is_language(std::string_view text) {
+  return text.size() <= 20 && std::ranges::all_of(text, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+         });
+}
+
+std::vector<std::string> only(std::vector<std::string> values, bool (*is_wanted)(std::string_view)) {
+  std::erase_if(values, [&](const std::string& value) { return !is_wanted(value); });
+  return values;
+}
+
+/// The model's own card. One that cannot be read as text gives a note instead.
+SourceCard source_card(const SourceModel& model, std::vector<std::string>& notes) {
+  if (!model.has_file(kCardFile)) return {};
+  auto text = read_text_file(model.folder / kCardFile, kMaxCard);
+  if (text && is_utf8(*text)) return read_source_card(*text);
+  notes.push_back(
+      format("the model's own card is left out: {}", text ? "it is no UTF-8" : "it cannot be read, or is too large"));
+  return {};
+}
+
+/// What the model is for: what was asked for, else what its own card says, else what its class does.
+std::vector<std::string> pipeline_tag(const SourceModel& model, const SourceCard& original) {
+  if (is_pipeline_tag(model.task)) return {model.task};
+  std::vector<std::string> told = only(original.values("pipeline_tag"), is_pipeline_tag);
+  if (!told.empty()) return {told[0]};
+  std::string_view task = pipeline_task(model);
+  return task.empty() ? std::vector<std::string>() : std::vector{std::string(task)};
+}
+
+/// The card's metadata, which the Hub lists models by.
+std::string card_head(const SourceModel& model, const Engine& engine, const SourceCard& original) {
+  std::string head = "---\n";
+  head += yaml_entry("library_name", {std::string(engine.library)});
+  head += yaml_entry("pipeline_tag", pipeline_tag(model, original));
+  head += yaml_entry("base_model", is_hub_name(model.name) ? std::vector{model.name}
+                                                           : only(original.values("base_model"), is_hub_name));
+  for (std::string_view key : {"license", "license_name", "license_link"})
+    head += yaml_entry(key, original.values(key));
+  head += yaml_entry("language", only(original.values("language"), is_language));
+  head += "tags:\n";
+  if (engine.backend != engine.name) head += format("- {}\n", engine.backend);
+  return head + format("- argosy\n- {}\n---\n\n", engine.name);
+}
+
+std::string licence_text(const SourceModel& model, const SourceCard& original) {
+  if (!original.values("license").empty())
+    return "The licence is the model's own; its licence files, if it has any, are in this folder.\n";
+  if (model.has_file(kCardFile))
+    return "The model's own card states no licence; ask its publisher before you use or share this.\n";
+  return "The model came without its card, so its licence is not known here; look for it where the model is from.\n";
+}
+
+/// Where the bundle came from and how.
+std::string origin_text(const SourceModel& model, const CardFacts& facts) {
+  std::string text = format("`{}`", model.model_class);
+  if (is_hub_name(model.name)) text += format(" of [{0}](https://huggingface.co/{0})", model.name);
+  if (!model.commit.empty()) text += format(", commit `{}`", model.commit);
+  text += format(", exported by argosy {}", facts.argosy_version);
+  if (!model.options.empty()) text += format(" with `{}`", join(model.options, " "));
+  return text + format(". Check: {}.\n", facts.check);
 }
 
 /// The graphs as a table.
@@ -39,29 +103,22 @@ std::string graph_table(const BundlePlan& plan) {
 
 Result<std::string> model_card(const SourceModel& model, const Engine& engine, const BundlePlan& plan,
                                const CardFacts& facts) {
-  std::vector<std::string> licence;
-  if (model.has_file(kCardFile)) {
-    ARGOSY_TRY(std::string text, read_text_file(model.folder / kCardFile, kMaxCard));
-    licence = licence_lines(text);
-  }
-  std::string card = "---\n";
-  if (model.name.find('/') != std::string::npos) card += format("base_model: {}\n", model.name);
-  for (const std::string& line : licence) card += line + "\n";
-  card += "tags:\n";
-  if (engine.backend != engine.name) card += format("- {}\n", engine.backend);
-  card += format("- argosy\n- {}\n---\n\n", engine.name);
-  card += format("# {} for {}\n\n", model.name, engine.title);
-  card += format("`{}`{}, exported by argosy {}. Check: {}.\n", model.model_class,
-                 model.commit.empty() ? "" : format(", commit `{}`", model.commit), facts.argosy_version, facts.check);
-  card += licence.empty() ? "The model's own card states no licence; ask its publisher before you use or share this.\n"
-                          : "The licence is the model's own; licence files of it are in this folder.\n";
-  if (!plan.graphs.empty()) card += "\n" + graph_table(plan);
-  if (!plan.usage.empty()) card += format("\n## Use\n\n{}", plan.usage);
   std::vector<std::string> notes = plan.notes;
   notes.insert(notes.end(), facts.notes.begin(), facts.notes.end());
+  SourceCard original = source_card(model, notes);
+  std::string card = card_head(model, engine, original);
+  card += format("# {} for {}\n\n", model.name, engine.title);
+  card += origin_text(model, facts) + licence_text(model, original);
+  if (!plan.graphs.empty()) card += "\n" + graph_table(plan);
+  if (!plan.usage.empty()) card += format("\n## Use\n\n{}", plan.usage);
   if (std::string modules = left_out_modules(model.folder); !modules.empty()) notes.push_back(std::move(modules));
   if (!notes.empty()) card += "\n## Notes\n\n";
   for (const std::string& note : notes) card += format("- {}\n", note);
+  if (original.body.find_first_not_of(" \t\r\n") != std::string::npos) {
+    card += "\n## The model's own card\n\nWhat follows was written for the model that this is an export of.\n\n---\n\n";
+    card += original.body;
+    if (!card.ends_with('\n')) card += '\n';
+  }
   return card;
 }
 

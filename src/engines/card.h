@@ -18,8 +18,9 @@ struct CardFacts {
   std::vector<std::string> notes;  // a line each, besides those of the plan
 };
 
-/// README.md of a bundle: where it came from, under which licence, what its files are and how to run it. The licence is
-/// taken from the head of the model's own card.
+/// README.md of a bundle: where it came from and by which options, under which licence, what its files are and how to
+/// run it; below that the model's own card, if it has one. The head is metadata that the Hub reads. Of the head of the
+/// model's own card it has licence, languages, what the model is for and what it is based on, as plain texts.
 Result<std::string> model_card(const SourceModel& model, const Engine& engine, const BundlePlan& plan,
                                const CardFacts& facts);
 

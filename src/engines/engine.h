@@ -27,8 +27,9 @@ struct EngineLimits {
 
 /// What runs a bundle. Another one is another row, and a folder beside this file.
 struct Engine {
-  std::string_view name;   // "genai": its name in commands, and that of its runner in python/argosy/run
-  std::string_view title;  // "ONNX Runtime GenAI"
+  std::string_view name;     // "genai": its name in commands, and that of its runner in python/argosy/run
+  std::string_view title;    // "ONNX Runtime GenAI"
+  std::string_view library;  // that opens its bundles, as model cards name it: "onnxruntime-genai"
   /// Graphs and files of a bundle of this model. What the engine cannot run is an error that says why.
   Result<BundlePlan> (*plan)(const SourceModel& model);
   /// What `argosy lint` looks for in this engine's bundles only.

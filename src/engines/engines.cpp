@@ -22,12 +22,13 @@ constexpr EngineLimits kOptimumLimits = {.takes_bfloat16 = false, .has_runtime_o
 constexpr EngineLimits kPlainLimits = {.takes_one_file = true};
 
 constexpr Engine kEngines[] = {
-    {"genai", "ONNX Runtime GenAI", plan_genai, lint_genai_rules, finish_genai, "onnx", kGenaiLimits},
-    {"transformersjs", "transformers.js", plan_transformersjs, lint_transformersjs_rules, finish_transformersjs, "onnx",
-     kTransformersjsLimits},
-    {"optimum", "Optimum ONNX", plan_optimum, lint_optimum_rules, nullptr, "onnx", kOptimumLimits},
-    {"executorch", "ExecuTorch", plan_executorch, lint_executorch_rules, nullptr, "executorch"},
-    {"plain", "any runtime of ONNX models", plan_plain, lint_plain_rules, nullptr, "onnx", kPlainLimits},
+    {"genai", "ONNX Runtime GenAI", "onnxruntime-genai", plan_genai, lint_genai_rules, finish_genai, "onnx",
+     kGenaiLimits},
+    {"transformersjs", "transformers.js", "transformers.js", plan_transformersjs, lint_transformersjs_rules,
+     finish_transformersjs, "onnx", kTransformersjsLimits},
+    {"optimum", "Optimum ONNX", "optimum", plan_optimum, lint_optimum_rules, nullptr, "onnx", kOptimumLimits},
+    {"executorch", "ExecuTorch", "executorch", plan_executorch, lint_executorch_rules, nullptr, "executorch"},
+    {"plain", "any runtime of ONNX models", "onnxruntime", plan_plain, lint_plain_rules, nullptr, "onnx", kPlainLimits},
 };
 
 }  // namespace

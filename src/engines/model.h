@@ -60,6 +60,7 @@ struct SourceModel {
   std::vector<std::string> files;     // of the folder, sorted; names only
   const Device* device = nullptr;     // that the bundle is for; null: the CPU
   int weight_bits = 0;                // of linear layers in the bundle: 4 or 8; 0: as the dtype has them
+  std::vector<std::string> options;   // that change the bundle, as a command line has them; for its card and manifest
   std::vector<std::string> left_out;  // files that are links out of the folder, sorted; not read and not copied
 
   const ComponentInterface* component(std::string_view name) const;  // null if there is none

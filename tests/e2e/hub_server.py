@@ -1,4 +1,4 @@
-"""A small server that speaks as much of the Hub's API as downloads of models need, for tests.
+"""A small server that speaks as much of the Hub's API as downloads of models need, for tests. Uploads: push_server.py.
 
 Repositories are dicts of revisions, each a dict of files. What was asked is in `log`; `cut` breaks connections off.
 """
@@ -25,6 +25,7 @@ class Repository:
     references: dict[str, str]
     token: str | None = None  # only who has it may read
     gated: bool = False
+    private: bool = False
 
     def commit_of(self, revision: str) -> str | None:
         return self.references.get(revision, revision if revision in self.commits else None)
@@ -80,20 +81,26 @@ class HubServer:
 @contextmanager
 def hub_server() -> Iterator[HubServer]:
     hub = HubServer()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": hub}))
+    with serve(hub, HubHandler):
+        yield hub
+
+
+@contextmanager
+def serve(hub: HubServer, handler: type[HubHandler]) -> Iterator[None]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (handler,), {"hub": hub}))
     server.daemon_threads = True
     hub.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield hub
+        yield
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class HubHandler(BaseHTTPRequestHandler):
     hub: HubServer
     protocol_version = "HTTP/1.1"
 
@@ -141,10 +148,10 @@ class _Handler(BaseHTTPRequestHandler):
             inside = [key for key in files if not folder or key.startswith(folder + "/")]
             if folder and not inside:
                 return self._fail(404, "EntryNotFound", f"{folder} does not exist")
-            rows = [{"type": "file", "path": key, "size": len(files[key]), "oid": _oid(files[key])} for key in inside]
+            rows = [{"type": "file", "path": key, "size": len(files[key]), "oid": git_hash(files[key])} for key in inside]
             return self._send(200, json.dumps(rows).encode(), {"Content-Type": "application/json"})
-        siblings = [{"rfilename": key, "size": len(value)} for key, value in files.items()]
-        answer = {"_id": name, "id": name, "modelId": name, "sha": commit, "private": False, "gated": False}
+        siblings = [_sibling(key, value) for key, value in files.items()]
+        answer = {"_id": name, "id": name, "modelId": name, "sha": commit, "private": repository.private, "gated": False}
         answer |= {"siblings": siblings, "tags": [], "downloads": 0, "likes": 0}
         self._send(200, json.dumps(answer).encode(), {"Content-Type": "application/json"})
 
@@ -159,8 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
         content = repository.commits[commit].get(name)
         if content is None:
             return self._fail(404, "EntryNotFound", "Entry not found", {"X-Repo-Commit": commit})
-        is_large = name.endswith((".safetensors", ".bin"))
-        etag = hashlib.sha256(content).hexdigest() if is_large else _oid(content)
+        etag = hashlib.sha256(content).hexdigest() if is_large(name) else git_hash(content)
         headers = {"ETag": f'"{etag}"', "X-Repo-Commit": commit, "Accept-Ranges": "bytes"}
         wanted = self.headers.get("Range")
         if wanted is None:
@@ -192,6 +198,18 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, body, {"X-Error-Code": code, "X-Error-Message": message, **(headers or {})})
 
 
-def _oid(content: bytes) -> str:
+def is_large(name: str) -> bool:
+    """Whether the Hub keeps a file outside of git, under its SHA-256."""
+    return name.endswith((".safetensors", ".bin", ".onnx")) or ".onnx_data" in name
+
+
+def _sibling(name: str, content: bytes) -> dict[str, object]:
+    row: dict[str, object] = {"rfilename": name, "size": len(content), "blobId": git_hash(content)}
+    if is_large(name):
+        row["lfs"] = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content), "pointerSize": 130}
+    return row
+
+
+def git_hash(content: bytes) -> str:
     """What git calls a file of this content."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()

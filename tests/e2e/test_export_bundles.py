@@ -65,7 +65,10 @@ def test_a_bundle_is_whole_and_says_what_it_is(exporter: Exporter, twins: Path, 
     assert kept | {"genai_config.json", "model.onnx", "model.onnx.data", "README.md"} <= set(files)
     assert "modeling_own.py" not in files and "model.safetensors" not in files
     card = files["README.md"].decode()
-    assert "base_model: org/name" in card and "license: apache-2.0" in card and "0123abc" in card
+    head, own, rest = card.split("---\n", 2)[1], *card.partition("## The model's own card")[::2]
+    assert "library_name: onnxruntime-genai\npipeline_tag: text-generation\nbase_model: org/name\nlicense: apache-2.0\n" in head
+    assert "commit `0123abc`" in own and "with `--for=genai`" in own and rest.endswith("\n# Llama\n")
+    assert manifest["source"] == {"name": "org/name", "commit": "0123abc"} and manifest["options"] == ["--for=genai"]
     assert not [name for name, data in files.items() if str(tmp_path).encode() in data]
 
 

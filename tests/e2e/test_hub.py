@@ -30,9 +30,10 @@ SMALL = {
     "preprocessor_config.json": b"{}",
     "chat_template.jinja": b"",
     "additional_chat_templates/tool.jinja": b"",
+    "README.md": b"# Own",
+    "LICENSE.txt": b"",
 }
 UNWANTED = {
-    "README.md": b"",
     "modeling_own.py": b"",
     "pytorch_model.bin": b"",
     "pytorch_model.bin.index.json": b"{}",

@@ -61,7 +61,7 @@ Status MethodBuilder::add_number(Scope& scope, const Node& node) {
 
 Status MethodBuilder::no_kernel(const OpSchema& schema) const {
   std::string_view hint = schema.name.starts_with("aten.")
-                              ? "please report the model; nothing in it needs to change"
+                              ? "docs/errors/unsupported-op.md says what to do, and how to add one of other ops"
                               : "it is no op of PyTorch's: see docs/errors/unsupported-op.md";
   return fail(ErrorCode::kUnsupportedOp, format("{} has no kernel in ExecuTorch", schema.name), std::string(hint));
 }

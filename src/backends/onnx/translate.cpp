@@ -154,8 +154,9 @@ const Translation& Translator::translation_of(NodeId node) const {
   std::span<const Translation* const> rows = translations_.find(op);
   if (rows.empty()) {
     throw Declined(ErrorCode::kUnsupportedOp, format("op {} has no translation to ONNX", op),
-                   op.starts_with("aten.") ? "see docs/op-coverage.md"
-                                           : "it is no op of PyTorch's: see docs/errors/unsupported-op.md");
+                   op.starts_with("aten.")
+                       ? "docs/errors/unsupported-op.md says what to do, and how to add a translation"
+                       : "it is no op of PyTorch's: see docs/errors/unsupported-op.md");
   }
   return *rows.back();
 }

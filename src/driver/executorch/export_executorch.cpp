@@ -28,6 +28,7 @@ class ExecutorchExport final : public Export {
   Status build(Program program, const ExecutorchOptions& options, const ExportInput& input, Diagnostics& diagnostics) {
     note_fixed_dims(program);
     ARGOSY_TRY(source_, engines::read_source_model(input.model, manifest_.root()));
+    source_->options = input.options;
     if (destination_.is_folder) {
       ARGOSY_TRY(plan_, engine_->plan(*source_));
       ARGOSY_TRY(companions_, list_companions(*source_, plan_));
@@ -82,6 +83,9 @@ class ExecutorchExport final : public Export {
     if (!destination_.is_folder) return {};
     ManifestOptions about = describe(options.check);
     about.engine = kEngine;
+    about.source = source_->name;
+    about.commit = source_->commit;
+    about.options = source_->options;
     for (const ExportFile& file : files_) about.files.push_back(file.file);
     about.files.emplace_back(engines::kCardFile);
     std::vector<std::string> notes = limits_;

@@ -124,6 +124,7 @@ class OnnxExport final : public Export {
       ARGOSY_TRY(source_, engines::read_source_model(input.model, manifest_.root()));
       source_->device = device_;
       source_->weight_bits = options.lowering.quantization.bits;
+      source_->options = input.options;
       ARGOSY_TRY(plan_, engine_->plan(*source_));
       return {};
     }
@@ -258,6 +259,9 @@ class OnnxExport final : public Export {
     about.check = check;
     about.quantized = quantized_;
     about.engine = engine_->name;
+    about.source = source_->name;
+    about.commit = source_->commit;
+    about.options = source_->options;
     if (device_->name != engines::kUsualDevice) about.device = device_->name;
     for (const engines::GraphPlan& graph : plan_.graphs) {
       ManifestGraph& entry = about.graphs.emplace_back(graph.file, graph.component);

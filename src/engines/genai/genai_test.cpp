@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "engines/card.h"
 #include "engines/device.h"
 #include "engines/engine.h"
 #include "io/test_folder.h"
@@ -208,26 +207,6 @@ TEST(Genai, refuses_caches_that_the_engine_cannot_carry) {
 TEST(Genai, refuses_models_that_do_not_generate) {
   Planned planned = plan(R"({"model_class": "Encoder", "configuration": {}, "components": [{"name": "model"}]})");
   EXPECT_NE(planned.error.find("consists of model"), std::string::npos);
-}
-
-TEST(Card, tells_licence_and_origin) {
-  TestFolder folder;
-  std::string snapshot = "models--org--name/snapshots/abc123/";
-  folder.write(snapshot + "config.json", "{}");
-  folder.write(snapshot + "LICENSE.txt", "do what you like");
-  folder.write(snapshot + "pytorch_model.py", "");
-  folder.write(snapshot + "README.md", "---\nlicense: mit\ntags:\n- x\nlicense_link: there\n---\nlicense: fake\n");
-  JsonDocument document = JsonDocument::parse(manifest(kTwoLayers), "capture.json").value();
-  SourceModel model = read_source_model(folder / snapshot, document.root()).value();
-  EXPECT_EQ(model.name, "org/name");
-  EXPECT_EQ(model.commit, "abc123");
-  BundlePlan made = plan_genai(model).value();
-  EXPECT_EQ(made.copied, (std::vector<std::string>{"LICENSE.txt", "config.json"}));
-  std::string card = model_card(model, *find_engine("genai"), made, {"1.2", "none", {"a note"}}).value();
-  EXPECT_NE(card.find("base_model: org/name\nlicense: mit\nlicense_link: there\ntags:"), std::string::npos) << card;
-  EXPECT_NE(card.find("commit `abc123`"), std::string::npos);
-  EXPECT_NE(card.find("- a note\n"), std::string::npos);
-  EXPECT_EQ(card.find("fake"), std::string::npos);
 }
 
 }  // namespace

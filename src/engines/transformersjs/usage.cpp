@@ -3,51 +3,40 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "engines/pipeline_task.h"
 
 namespace argosy::engines::transformersjs {
 namespace {
 
 struct Example {
-  std::string_view ending;  // of the model's class
   std::string_view task, call;
 };
 
 // Samples at the model's rate.
 constexpr std::string_view kSilence = "await run(new Float32Array(16000))";
 
-// The first that fits holds.
 constexpr Example kExamples[] = {
-    {"ForCausalLM", "text-generation", "await run('Once upon a time', { max_new_tokens: 32 })"},
-    {"LMHeadModel", "text-generation", "await run('Once upon a time', { max_new_tokens: 32 })"},
-    {"ForMaskedLM", "fill-mask", "await run('The goal of life is [MASK].')"},
-    {"ForSequenceClassification", "text-classification", "await run('I like this.')"},
-    {"ForTokenClassification", "token-classification", "await run('Paris is in France.')"},
-    {"ForQuestionAnswering", "question-answering", "await run('Where is Paris?', 'Paris is in France.')"},
-    {"ForImageClassification", "image-classification", "await run('image.png')"},
-    {"ForObjectDetection", "object-detection", "await run('image.png')"},
-    {"ForSemanticSegmentation", "image-segmentation", "await run('image.png')"},
-    {"ForDepthEstimation", "depth-estimation", "await run('image.png')"},
-    {"ForCTC", "automatic-speech-recognition", kSilence},
-    {"ForAudioClassification", "audio-classification", kSilence},
+    {"text-generation", "await run('Once upon a time', { max_new_tokens: 32 })"},
+    {"fill-mask", "await run('The goal of life is [MASK].')"},
+    {"text-classification", "await run('I like this.')"},
+    {"token-classification", "await run('Paris is in France.')"},
+    {"question-answering", "await run('Where is Paris?', 'Paris is in France.')"},
+    {"image-classification", "await run('image.png')"},
+    {"object-detection", "await run('image.png')"},
+    {"image-segmentation", "await run('image.png')"},
+    {"depth-estimation", "await run('image.png')"},
+    {"automatic-speech-recognition", kSilence},
+    {"audio-classification", kSilence},
+    {"text2text-generation", "await run('translate English to German: hello')"},
+    {"image-to-text", "await run('image.png')"},
+    {"zero-shot-image-classification", "await run('image.png', ['a cat', 'a dog'])"},
 };
 
-constexpr Example kSpeech = {"", "automatic-speech-recognition", kSilence};
-constexpr Example kText = {"", "text2text-generation", "await run('translate English to German: hello')"};
-constexpr Example kImage = {"", "image-to-text", "await run('image.png')"};
-constexpr Example kZeroShot = {"", "zero-shot-image-classification", "await run('image.png', ['a cat', 'a dog'])"};
-constexpr Example kFeatures = {"", "feature-extraction",
-                               "await run('A sentence.', { pooling: 'mean', normalize: true })"};
+constexpr Example kFeatures = {"feature-extraction", "await run('A sentence.', { pooling: 'mean', normalize: true })"};
 
 Example example_of(const SourceModel& model) {
-  for (const Example& example : kExamples) {
-    if (model.model_class.ends_with(example.ending)) return example;
-  }
-  if (const ComponentInterface* encoder = model.component("encoder")) {
-    if (encoder->input("input_features") != nullptr || encoder->input("input_values") != nullptr) return kSpeech;
-    return encoder->input("pixel_values") != nullptr ? kImage : kText;
-  }
-  const ComponentInterface& first = model.components[0];
-  return first.output("logits_per_image") != nullptr ? kZeroShot : kFeatures;
+  const auto* found = std::ranges::find(kExamples, pipeline_task(model), &Example::task);
+  return found == std::end(kExamples) ? kFeatures : *found;
 }
 
 // Types whose processor takes pictures before the text; the others take the text first.
