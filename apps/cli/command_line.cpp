@@ -149,6 +149,7 @@ void add_weights(CLI::App& app, WeightsOptions& options) {
                       "How weights come from the checkpoint (default: the cache's, else by Python)");
   command->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
   add_dtype(command, options.dtype);
+  command->add_option("--adapter", options.adapter, "The folder of a LoRA adapter of PEFT, which is merged");
   command->add_flag("--replan", options.replan, "Plan anew, whatever the cache has");
   command->add_option("-o,--output", options.output, "The .safetensors file to write")->required();
 }
@@ -169,6 +170,7 @@ CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::strin
   command->add_option("--shape", options.shape, "Narrows dims: batch=1,sequence=1..2048");
   command->add_flag("--prefill", options.prefill, "Also a program for prompts without a past");
   add_dtype(command, options.dtype);
+  command->add_option("--adapter", options.adapter, "The folder of a LoRA adapter of PEFT, which is merged");
   command->add_option("--capture", options.capture, "The graphs (default: the cache's, else by Python)");
   command->add_option("--plan", options.plan,
                       "How weights come from the checkpoint (default: the cache's, else by Python)");

@@ -48,7 +48,12 @@ Result<Inputs> find_inputs(const ExportOptions& options, const Backend& backend,
                                            backend.name, inputs.request.dtype));
     }
   }
+  if (!options.adapter.empty() && options.check == CheckMode::kFull) {
+    return fail(ErrorCode::kUnsupportedFeature, "--check full compares with the model alone, without its adapter",
+                "leave out --check full, or merge the adapter with PEFT and export the merged model");
+  }
   ARGOSY_TRY(inputs.checkpoint, Checkpoint::open(model));
+  ARGOSY_TRY_STATUS(add_adapter(options.adapter, inputs.checkpoint, inputs.request));
   ARGOSY_TRY(inputs.capture_work, capture_work(inputs.request));
   ARGOSY_TRY(inputs.plan_work, weight_plan_work(inputs.request, inputs.checkpoint));
   inputs.capture_work.renew = inputs.plan_work.renew = options.recapture;

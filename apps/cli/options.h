@@ -104,6 +104,7 @@ struct WeightsOptions {
   std::string plan;     // empty: from the cache, or made by Python
   std::string task;
   std::string dtype = "auto";
+  std::string adapter;  // a folder; empty: none
   std::string output;
   bool replan = false;
 };
@@ -114,6 +115,7 @@ struct ExportOptions : GraphOptions {
   std::string backend;  // a name of driver/backends.h
   BackendOptions backend_options;
   std::string capture, plan;  // files; empty: from the cache, or made by Python
+  std::string adapter;        // a folder; empty: none
   std::string output;         // empty: by the model's name
   uint64_t memory_bytes = 0;  // the most that the process may take; 0: what it needs
   int threads = 0;            // 0: as many as there are cores, up to a few

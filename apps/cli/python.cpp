@@ -28,6 +28,7 @@ std::vector<std::string> arguments_of(const PythonWork& work, const std::filesys
   };
   add("--task", work.request.task);
   if (work.request.trust_remote_code) command.emplace_back("--trust-remote-code");
+  if (work.kind == CacheKind::kWeightPlan) add("--adapter", work.request.adapter.string());
   if (work.kind == CacheKind::kCapture) {
     add("--shape", work.request.shape);
     if (work.request.prefill) command.emplace_back("--prefill");
@@ -128,6 +129,13 @@ Result<PythonWork> weight_plan_work(const CaptureRequest& request, const Checkpo
   work.request.prefill = false;
   ARGOSY_TRY(work.key, weight_plan_key(work.request, checkpoint));
   return work;
+}
+
+Status add_adapter(const std::string& adapter, Checkpoint& checkpoint, CaptureRequest& request) {
+  if (adapter.empty()) return {};
+  request.adapter = adapter;
+  ARGOSY_TRY(Checkpoint tensors, Checkpoint::open(request.adapter / "adapter_model.safetensors"));
+  return checkpoint.add(tensors, "adapter:");
 }
 
 Result<PythonEnd> run_module(const std::string& module, const std::vector<std::string>& arguments,

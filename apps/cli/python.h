@@ -54,6 +54,8 @@ CaptureRequest capture_request(const GraphOptions& options, const std::filesyste
 
 /// The work for a capture, and for the plan of a checkpoint's weights, which neither shape nor components matter to.
 Result<PythonWork> capture_work(const CaptureRequest& request);
+/// Opens the adapter in that folder, if it is not empty, beside the model's own tensors, for a plan that merges it.
+Status add_adapter(const std::string& adapter, Checkpoint& checkpoint, CaptureRequest& request);
 Result<PythonWork> weight_plan_work(const CaptureRequest& request, const Checkpoint& checkpoint);
 
 }  // namespace argosy::cli

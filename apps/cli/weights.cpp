@@ -7,10 +7,11 @@
 namespace argosy::cli {
 namespace {
 
-Result<WeightPlan> plan_for(const WeightsOptions& options, const std::filesystem::path& model,
-                            const Checkpoint& checkpoint, const Environment& environment, Terminal& terminal) {
-  if (!options.plan.empty()) return WeightPlan::read(options.plan);
+Result<WeightPlan> plan_for(const WeightsOptions& options, const std::filesystem::path& model, Checkpoint& checkpoint,
+                            const Environment& environment, Terminal& terminal) {
   CaptureRequest request;
+  ARGOSY_TRY_STATUS(add_adapter(options.adapter, checkpoint, request));
+  if (!options.plan.empty()) return WeightPlan::read(options.plan);
   request.model = model;
   request.task = options.task;
   request.dtype = options.dtype;
@@ -37,6 +38,7 @@ Status weights(const WeightsOptions& options, const Environment& environment, Te
     terminal.log(LogLevel::kInfo, format("{} of the checkpoint's tensors are not used, {} among them",
                                          plan.unexpected().size(), argosy::quoted(plan.unexpected()[0])));
   }
+  for (const std::string& note : plan.notes()) terminal.log(LogLevel::kInfo, note);
   WriteWeightsOptions write;
   write.progress = terminal.progress_hook();
   return write_weights(options.output, plan, checkpoint, write);

@@ -25,8 +25,11 @@ constexpr uint64_t kMaxCode = uint64_t{64} << 20;
 // 7: lengths of sounds were fixed by numbers that code made of them. 8: ranges had sizes in between that are not right.
 constexpr int64_t kCaptureRevision = 8;
 
-// Where the model came from, and what wrote its configuration down. No model's code looks at them.
-constexpr std::array<std::string_view, 3> kIgnored = {"_name_or_path", "_commit_hash", "transformers_version"};
+// Where the model came from, and what wrote its configuration down: no model's code looks at them. And how its
+// checkpoint stores weights, which weight plans follow: captures are those of the float model.
+constexpr std::array<std::string_view, 5> kIgnored = {"_name_or_path", "_commit_hash", "transformers_version",
+                                                      "quantization_config", "compression_config"};
+constexpr std::span<const std::string_view> kIgnoredByPlans = std::span(kIgnored).first(3);
 
 std::string hash_of(std::string_view text) { return sha256_hex(std::as_bytes(std::span(text))); }
 
@@ -58,10 +61,10 @@ std::string with_special_numbers(std::string_view text) {
   return result;
 }
 
-void write_canonical(JsonWriter& writer, JsonView value) {
+void write_canonical(JsonWriter& writer, JsonView value, std::span<const std::string_view> ignored) {
   if (value.is_array()) {
     writer.begin_array();
-    for (JsonView item : value.items()) write_canonical(writer, item);
+    for (JsonView item : value.items()) write_canonical(writer, item, ignored);
     writer.end_array();
     return;
   }
@@ -76,9 +79,9 @@ void write_canonical(JsonWriter& writer, JsonView value) {
   for (size_t i = 0; i < members.size(); ++i) {
     // Of two members of one name Python takes the last.
     if (i + 1 < members.size() && members[i + 1].first == members[i].first) continue;
-    if (std::ranges::find(kIgnored, members[i].first) != kIgnored.end()) continue;
+    if (std::ranges::find(ignored, members[i].first) != ignored.end()) continue;
     writer.key(members[i].first);
-    write_canonical(writer, members[i].second);
+    write_canonical(writer, members[i].second, ignored);
   }
   writer.end_object();
 }
@@ -110,7 +113,7 @@ Result<std::string> hash_of_code(const fs::path& folder) {
 }
 
 /// Everything that decides what a capture holds, as JSON.
-Result<std::string> request_text(const CaptureRequest& request) {
+Result<std::string> request_text(const CaptureRequest& request, std::span<const std::string_view> ignored) {
   fs::path path = request.model / "config.json";
   ARGOSY_TRY(std::string text, read_text_file(path, kMaxConfiguration));
   ARGOSY_TRY(JsonDocument document, parse_configuration(text, quoted(path.native(), 1000)));
@@ -129,7 +132,7 @@ Result<std::string> request_text(const CaptureRequest& request) {
     writer.key("trusted").value(request.trust_remote_code);
   }
   writer.key("configuration");
-  write_canonical(writer, document.root());
+  write_canonical(writer, document.root(), ignored);
   writer.end_object();
   return writer.take();
 }
@@ -141,17 +144,22 @@ std::span<const std::string_view> ignored_configuration_fields() { return kIgnor
 Result<std::string> canonical_configuration(std::string_view text, std::string_view name) {
   ARGOSY_TRY(JsonDocument document, parse_configuration(text, name));
   JsonWriter writer;
-  write_canonical(writer, document.root());
+  write_canonical(writer, document.root(), kIgnored);
   return writer.take();
 }
 
 Result<std::string> capture_key(const CaptureRequest& request) {
-  ARGOSY_TRY(std::string text, request_text(request));
+  ARGOSY_TRY(std::string text, request_text(request, kIgnored));
   return hash_of(text);
 }
 
 Result<std::string> weight_plan_key(const CaptureRequest& request, const Checkpoint& checkpoint) {
-  ARGOSY_TRY(std::string text, request_text(request));
+  ARGOSY_TRY(std::string text, request_text(request, kIgnoredByPlans));
+  if (!request.adapter.empty()) {
+    fs::path path = request.adapter / "adapter_config.json";
+    ARGOSY_TRY(std::string settings, read_text_file(path, kMaxConfiguration));
+    text += format("\n{}", settings);
+  }
   return hash_of(format("{}\n{}\n{}\n{}", kWeightPlanVersion, request.dtype, headers_hash(checkpoint), text));
 }
 

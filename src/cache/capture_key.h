@@ -10,7 +10,7 @@
 
 namespace argosy {
 
-/// What is asked for when a model is captured. Everything in it but `model` is part of the key as it is.
+/// What is asked for when a model is captured. Everything in it but the folders is part of the key as it is.
 struct CaptureRequest {
   std::filesystem::path model;  // the folder with config.json
   std::string task;             // empty: what the model's class is for
@@ -19,6 +19,7 @@ struct CaptureRequest {
   std::string dtype = "auto";   // of the weights: auto (the configuration's), float32, float16 or bfloat16
   bool prefill = false;
   bool trust_remote_code = false;
+  std::filesystem::path adapter;  // a folder with adapter_config.json, for weight plans; empty: none
 };
 
 /// Fields of a configuration, at any depth, that leave a capture's bytes alone whatever their value. The only ones that
@@ -33,7 +34,8 @@ Result<std::string> canonical_configuration(std::string_view text, std::string_v
 /// the folder brings code of its own, that is in it too.
 Result<std::string> capture_key(const CaptureRequest& request);
 
-/// The same for the plan of a checkpoint's weights: adds the names, dtypes and shapes of its tensors.
+/// The same for the plan of a checkpoint's weights: adds the names, dtypes and shapes of its tensors, and what the
+/// configuration says of their quantisation, and the adapter's configuration. The checkpoint has the adapter's tensors.
 Result<std::string> weight_plan_key(const CaptureRequest& request, const Checkpoint& checkpoint);
 
 }  // namespace argosy

@@ -39,6 +39,28 @@ TEST(CaptureKey, ignored_fields_are_left_out_at_any_depth) {
   }
 }
 
+TEST(CaptureKey, plans_depend_on_how_weights_are_stored_and_on_the_adapter) {
+  TestFolder folder;
+  folder.write("model.safetensors", std::string("\x02\0\0\0\0\0\0\0{}", 10));
+  Checkpoint checkpoint = Checkpoint::open(folder.path()).value();
+  CaptureRequest request;
+  request.model = folder.path();
+  auto key = [&](std::string_view configuration) {
+    folder.write("config.json", configuration);
+    return weight_plan_key(request, checkpoint).value();
+  };
+  std::string plain = key(R"({"n":2})"), quantized = key(R"({"n":2,"quantization_config":{"quant_method":"fp8"}})");
+  EXPECT_EQ(key(R"({"n":2,"_name_or_path":"x"})"), plain);
+  EXPECT_NE(quantized, plain);
+  EXPECT_NE(key(R"({"n":2,"quantization_config":{"quant_method":"gptq"}})"), quantized);
+  folder.write("adapter_config.json", R"({"lora_alpha":1})");
+  request.adapter = folder.path();
+  std::string adapted = key(R"({"n":2})");
+  EXPECT_NE(adapted, plain);
+  folder.write("adapter_config.json", R"({"lora_alpha":2})");
+  EXPECT_NE(key(R"({"n":2})"), adapted);
+}
+
 TEST(CaptureKey, every_other_field_and_option_counts) {
   std::string plain = key_of(R"({"n":2})");
   EXPECT_EQ(plain.size(), 64u);

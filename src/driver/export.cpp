@@ -32,6 +32,8 @@ Result<Program> read_export_program(const ExportInput& input, Diagnostics& diagn
   ARGOSY_TRY(Program program, read_program(input.capture, options));
   ARGOSY_TRY_STATUS(input.plan != nullptr ? attach(program, *input.plan, *input.checkpoint, &diagnostics)
                                           : attach(program, *input.checkpoint, &diagnostics));
+  if (input.plan != nullptr)
+    diagnostics.notes.insert(diagnostics.notes.end(), input.plan->notes().begin(), input.plan->notes().end());
   std::vector<std::string> unused = unused_tensors(program, input.plan, *input.checkpoint);
   if (!unused.empty()) {
     diagnostics.notes.push_back(format("nothing that is exported uses {} of the checkpoint: {}",

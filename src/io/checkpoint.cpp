@@ -179,6 +179,27 @@ Result<Checkpoint> Checkpoint::open(const fs::path& path) {
   return checkpoint;
 }
 
+Status Checkpoint::add(const Checkpoint& other, std::string_view prefix) {
+  for (const CheckpointTensor& tensor : other.tensors_) {
+    std::string name = format("{}{}", prefix, tensor.name);
+    if (find(name) != nullptr) {
+      return fail(ErrorCode::kInvalidInput, format("two checkpoints have a tensor {}", quoted(name)),
+                  "rename it in one of them");
+    }
+  }
+  auto file = static_cast<uint32_t>(files_.size());
+  for (const CheckpointTensor& tensor : other.tensors_) {
+    CheckpointTensor& added = tensors_.emplace_back(tensor);
+    added.name.insert(0, prefix);
+    added.file += file;
+  }
+  files_.insert(files_.end(), other.files_.begin(), other.files_.end());
+  open_files_.insert(open_files_.end(), other.open_files_.begin(), other.open_files_.end());
+  std::ranges::sort(tensors_, {}, &CheckpointTensor::name);
+  has_non_finite_ = std::make_unique<std::atomic<bool>[]>(tensors_.size());
+  return {};
+}
+
 const CheckpointTensor* Checkpoint::find(std::string_view name) const {
   auto it = std::lower_bound(tensors_.begin(), tensors_.end(), name,
                              [](const CheckpointTensor& tensor, std::string_view key) { return tensor.name < key; });

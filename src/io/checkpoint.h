@@ -40,6 +40,10 @@ class Checkpoint {
   /// A .safetensors file, an index (.safetensors.index.json) or a folder.
   static Result<Checkpoint> open(const std::filesystem::path& path);
 
+  /// Takes the tensors of another checkpoint too, under names that begin with `prefix`. One that exists is an error.
+  /// Flags of non_finite() begin anew.
+  Status add(const Checkpoint& other, std::string_view prefix);
+
   /// Sorted by name.
   std::span<const CheckpointTensor> tensors() const { return tensors_; }
   const std::vector<std::filesystem::path>& files() const { return files_; }

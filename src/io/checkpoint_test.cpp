@@ -76,6 +76,22 @@ TEST(Checkpoint, opens_one_file) {
   }
 }
 
+TEST(Checkpoint, takes_the_tensors_of_another_under_a_prefix) {
+  TestFolder folder, adapter;
+  write_shards(folder);
+  adapter.write("adapter_model.safetensors", shard({{"a", "xyz"}, {"0", "q"}}));
+  Checkpoint checkpoint = Checkpoint::open(folder.path()).value();
+  Checkpoint other = Checkpoint::open(adapter.path()).value();
+  ASSERT_TRUE(checkpoint.add(other, "adapter:"));
+  ASSERT_EQ(checkpoint.tensors().size(), 5u);
+  EXPECT_EQ(contents(checkpoint, "a"), "A");
+  EXPECT_EQ(contents(checkpoint, "b"), "BBB");
+  EXPECT_EQ(contents(checkpoint, "adapter:a"), "xyz");
+  EXPECT_EQ(contents(checkpoint, "adapter:0"), "q");
+  EXPECT_FALSE(checkpoint.add(other, "adapter:"));
+  EXPECT_EQ(checkpoint.tensors().size(), 5u);
+}
+
 TEST(Checkpoint, opens_shards) {
   TestFolder folder;
   write_shards(folder);

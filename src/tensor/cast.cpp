@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "tensor/float_mode.h"
+#include "tensor/unpack.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -30,9 +31,23 @@ struct Half {
 struct BFloat {
   uint16_t bits;
 };
+struct Float8E4M3 {
+  uint8_t bits;
+};
+struct Float8E5M2 {
+  uint8_t bits;
+};
+struct Float8E8M0 {
+  uint8_t bits;
+};
 struct Boolean {
   uint8_t byte;
 };
+
+template <class T>
+inline constexpr bool kIsSmallFloat =
+    std::is_same_v<T, Half> || std::is_same_v<T, BFloat> || std::is_same_v<T, Float8E4M3> ||
+    std::is_same_v<T, Float8E5M2> || std::is_same_v<T, Float8E8M0>;
 
 // ---- One element ----
 
@@ -82,6 +97,27 @@ ARGOSY_INLINE float to_float(BFloat value) {
   return std::bit_cast<float>(bits);
 }
 
+// Has no infinities, and one NaN of each sign: all ones.
+ARGOSY_INLINE float to_float(Float8E4M3 value) {
+  uint32_t bits = value.bits;
+  uint32_t sign = (bits & 0x80) << 24;
+  uint32_t magnitude = bits & 0x7f;
+  uint32_t shifted = magnitude << 20;
+  uint32_t subnormal = std::bit_cast<uint32_t>(static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-9f);
+  uint32_t result = select(mask_below(magnitude, 0x08), subnormal, shifted + (120u << 23));
+  result |= mask_below(0x7e, magnitude) & 0x7f800000;
+  return std::bit_cast<float>(sign | result);
+}
+
+ARGOSY_INLINE float to_float(Float8E5M2 value) { return to_float(Half{static_cast<uint16_t>(value.bits << 8)}); }
+
+// An exponent alone: 0 is 2^-127, a subnormal of f32; all ones is NaN.
+ARGOSY_INLINE float to_float(Float8E8M0 value) {
+  uint32_t bits = value.bits;
+  uint32_t result = select(mask_below(bits, 1), 0x00400000, bits << 23);
+  return std::bit_cast<float>(result | (mask_below(0xfe, bits) & 0x400000));
+}
+
 // Rounds to odd: if inexact, the neighbour whose last bit is set. Rounding that once more, to a format of at least two
 // bits fewer, gives what rounding the double directly would.
 ARGOSY_INLINE float to_float_odd(double value) {
@@ -116,7 +152,7 @@ ARGOSY_INLINE To convert_one(From value) {
   constexpr bool kToFloatType = std::is_floating_point_v<To>;
   if constexpr (std::is_same_v<From, Boolean>) {
     return convert_one<uint8_t, To>(value.byte != 0 ? 1 : 0);
-  } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat>) {
+  } else if constexpr (kIsSmallFloat<From>) {
     if constexpr (kToFloatType) return to_float(value);
     if constexpr (std::is_same_v<To, Half>) return to_half(to_float(value));
     if constexpr (std::is_same_v<To, BFloat>) return to_bfloat(to_float(value));
@@ -254,6 +290,9 @@ CastFunction find_function(DType from, DType to, CastPath path) {
     case DType::kF32: return float_to<float>(to, path);
     case DType::kF16: return float_to<Half>(to, path);
     case DType::kBF16: return float_to<BFloat>(to, path);
+    case DType::kF8E4M3FN: return float_to<Float8E4M3>(to, path);
+    case DType::kF8E5M2: return float_to<Float8E5M2>(to, path);
+    case DType::kF8E8M0FNU: return float_to<Float8E8M0>(to, path);
     case DType::kBool: return integer_to<Boolean>(to);
     case DType::kU8: return integer_to<uint8_t>(to);
     case DType::kI8: return integer_to<int8_t>(to);
@@ -269,6 +308,10 @@ CastFunction find_function(DType from, DType to, CastPath path) {
 
 bool is_plain_float(DType dtype) {
   return dtype == DType::kF64 || dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+bool is_8_bit_float(DType dtype) {
+  return dtype == DType::kF8E4M3FN || dtype == DType::kF8E5M2 || dtype == DType::kF8E8M0FNU;
 }
 
 bool is_plain_integer(DType dtype) {
@@ -295,7 +338,10 @@ int value_bits(DType dtype) {
 
 bool can_cast(DType from, DType to) {
   if (from == to) return false;
-  if (is_plain_float(to)) return is_plain_float(from) || is_plain_integer(from) || from == DType::kBool;
+  if (bits_of(from) < 8) return can_unpack(from, to);
+  if (is_plain_float(to)) {
+    return is_plain_float(from) || is_8_bit_float(from) || is_plain_integer(from) || from == DType::kBool;
+  }
   if (!is_plain_integer(to)) return false;
   if (from == DType::kBool) return true;
   if (!is_plain_integer(from)) return false;
@@ -306,12 +352,17 @@ bool can_cast(DType from, DType to) {
 bool is_exact_cast(DType from, DType to) {
   if (!can_cast(from, to)) return false;
   if (!is_plain_float(to)) return true;
+  if (is_8_bit_float(from)) return from != DType::kF8E8M0FNU || to != DType::kF16;
   if (!is_plain_float(from)) return value_bits(from) <= significand_bits(to);
   return bits_of(to) > bits_of(from);
 }
 
 void cast_elements(DType from, std::span<const std::byte> in, DType to, std::span<std::byte> out, CastPath path) {
   ARGOSY_CHECK(can_cast(from, to), format("{} to {}", to_text(from), to_text(to)));
+  if (bits_of(from) < 8) {
+    unpack_elements(from, in, out);
+    return;
+  }
   size_t from_size = static_cast<size_t>(bits_of(from)) / 8, to_size = static_cast<size_t>(bits_of(to)) / 8;
   size_t count = in.size() / from_size;
   ARGOSY_CHECK(in.size() == count * from_size && out.size() == count * to_size,

@@ -14,8 +14,10 @@ namespace argosy {
 //   integer to float    rounds once, the same way
 //   bool to any         0 or 1; any byte but 0 is true
 //   integer to integer  only where the target holds every value of the source
-// Floats are f64, f32, f16, bf16; integers those of 8 to 64 bits. Everything else is not converted: float to integer
-// and narrowing of integers could lose values, and complex, 8-bit and packed types have no use here yet.
+// Floats are f64, f32, f16, bf16; integers those of 8 to 64 bits. Checkpoints have more: f8e4m3fn, f8e5m2 and f8e8m0fnu
+// are converted to floats, and packed types to the ones of 8 bits that hold their values (tensor/unpack.h). Everything
+// else is not converted: float to integer and narrowing of integers could lose values, and complex types have no use
+// here yet.
 
 /// Which code does it; both give the same bits. kPortable is for tests and for processors without AVX2 and F16C.
 enum class CastPath : uint8_t { kBest, kPortable };

@@ -23,6 +23,7 @@ inline FloatFormat format_of(DType dtype) {
     case DType::kF64: return {11, 52};
     case DType::kF32: return {8, 23};
     case DType::kF16: return {5, 10};
+    case DType::kF8E5M2: return {5, 2};
     default: return {8, 7};  // bf16
   }
 }

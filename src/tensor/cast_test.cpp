@@ -206,6 +206,78 @@ TEST(CastTest, converts_f32_to_16_bits) {
   }
 }
 
+// ---- 8 bits and less ----
+
+std::vector<std::byte> all_bytes() {
+  std::vector<std::byte> bytes(256);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i);
+  return bytes;
+}
+
+// What the formats' definitions say: bias 7, no infinities, one NaN of each sign; an exponent alone with bias 127.
+long double decode_e4m3(int bits) {
+  int exponent = bits >> 3 & 15, fraction = bits & 7;
+  if ((bits & 0x7f) == 0x7f) return NAN;
+  long double value = exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(8 + fraction, exponent - 10);
+  return (bits & 0x80) != 0 ? -value : value;
+}
+
+long double decode_e8m0(int bits) { return bits == 255 ? NAN : std::ldexp(1.0L, bits - 127); }
+
+TEST(CastTest, converts_every_8_bit_float) {
+  for (DType to : kFloats) {
+    using Decode = long double (*)(int);
+    for (auto [from, decode] : {std::pair<DType, Decode>(DType::kF8E4M3FN, decode_e4m3),
+                                std::pair<DType, Decode>(DType::kF8E8M0FNU, decode_e8m0)}) {
+      for (CastPath path : kPaths) {
+        std::vector<std::byte> out(256 * size_of(to));
+        cast_elements(from, all_bytes(), to, out, path);
+        for (int bits = 0; bits < 256; ++bits) {
+          uint64_t found = element(out, static_cast<size_t>(bits), to);
+          long double value = decode(bits);
+          if (std::isnan(value)) {
+            EXPECT_TRUE(reference::is_nan(found, reference::format_of(to))) << to_text(from) << bits;
+          } else {
+            EXPECT_EQ(found, reference::encode(value, reference::format_of(to)))
+                << to_text(from) << " " << bits << " to " << to_text(to);
+          }
+        }
+      }
+    }
+    std::vector<uint64_t> values(256);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = i;
+    expect_reference(values, DType::kF8E5M2, to);
+  }
+}
+
+TEST(CastTest, unpacks_elements_of_less_than_a_byte) {
+  constexpr double kValues[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  std::vector<std::byte> in = all_bytes(), out(512), floats(512 * 4);
+  cast_elements(DType::kF4E2M1, in, DType::kF8E4M3FN, out);
+  cast_elements(DType::kF8E4M3FN, out, DType::kF32, floats);
+  for (size_t i = 0; i < 512; ++i) {
+    auto bits = static_cast<size_t>(i / 2 >> (i % 2 * 4) & 15);
+    float value = std::bit_cast<float>(static_cast<uint32_t>(element(floats, i, DType::kF32)));
+    EXPECT_EQ(value, (bits & 8 ? -1 : 1) * kValues[bits & 7]);
+    EXPECT_EQ(std::signbit(value), (bits & 8) != 0);
+  }
+  cast_elements(DType::kU4, in, DType::kU8, out);
+  for (size_t i = 0; i < 512; ++i) EXPECT_EQ(static_cast<size_t>(out[i]), i / 2 >> (i % 2 * 4) & 15);
+  cast_elements(DType::kI4, in, DType::kI8, out);
+  for (size_t i = 0; i < 512; ++i) {
+    int value = static_cast<int>(i / 2 >> (i % 2 * 4) & 15);
+    EXPECT_EQ(static_cast<int8_t>(out[i]), value < 8 ? value : value - 16);
+  }
+  out.resize(1024);
+  cast_elements(DType::kU2, in, DType::kU8, out);
+  for (size_t i = 0; i < 1024; ++i) EXPECT_EQ(static_cast<size_t>(out[i]), i / 4 >> (i % 4 * 2) & 3);
+  cast_elements(DType::kI2, in, DType::kI8, out);
+  for (size_t i = 0; i < 1024; ++i) {
+    int value = static_cast<int>(i / 4 >> (i % 4 * 2) & 3);
+    EXPECT_EQ(static_cast<int8_t>(out[i]), value < 2 ? value : value - 4);
+  }
+}
+
 // ---- Integers ----
 
 TEST(CastTest, converts_integers_by_value) {
@@ -290,6 +362,9 @@ TEST(CastTest, knows_which_casts_lose_nothing) {
   EXPECT_TRUE(is_exact_cast(DType::kBF16, DType::kF64));
   EXPECT_TRUE(is_exact_cast(DType::kU8, DType::kBF16));
   EXPECT_TRUE(is_exact_cast(DType::kI16, DType::kI32));
+  EXPECT_TRUE(is_exact_cast(DType::kF8E4M3FN, DType::kBF16));
+  EXPECT_TRUE(is_exact_cast(DType::kF8E5M2, DType::kF16));
+  EXPECT_FALSE(is_exact_cast(DType::kF8E8M0FNU, DType::kF16));
   EXPECT_FALSE(is_exact_cast(DType::kF16, DType::kBF16));
   EXPECT_FALSE(is_exact_cast(DType::kI16, DType::kF16));
   EXPECT_FALSE(is_exact_cast(DType::kI32, DType::kF32));
@@ -306,9 +381,12 @@ TEST(CastTest, rejects_what_could_lose_values_or_is_not_supported) {
   EXPECT_FALSE(can_cast(DType::kI8, DType::kU64));
   EXPECT_FALSE(can_cast(DType::kI8, DType::kBool));
   EXPECT_FALSE(can_cast(DType::kF32, DType::kC64));
-  EXPECT_FALSE(can_cast(DType::kF8E4M3FN, DType::kF32));
+  EXPECT_FALSE(can_cast(DType::kF32, DType::kF8E4M3FN));
+  EXPECT_FALSE(can_cast(DType::kF8E4M3FN, DType::kF8E5M2));
+  EXPECT_FALSE(can_cast(DType::kF8E4M3FNUZ, DType::kF32));
   EXPECT_FALSE(can_cast(DType::kU4, DType::kF32));
-  EXPECT_FALSE(can_cast(DType::kU4, DType::kU8));
+  EXPECT_FALSE(can_cast(DType::kU4, DType::kI8));
+  EXPECT_FALSE(can_cast(DType::kU3, DType::kU8));
   std::vector<std::byte> bytes(8);
   EXPECT_THROW(cast_elements(DType::kF32, bytes, DType::kI32, bytes), InternalError);
   EXPECT_THROW(cast_elements(DType::kF32, bytes, DType::kF16, bytes), InternalError);

@@ -35,8 +35,18 @@ struct Box {
   std::vector<int64_t> extent;
 };
 
-/// What a recipe does last.
-enum class SourceKind : uint8_t { kLeaf, kCast, kTranspose, kConcat, kStack, kSlice, kReshape, kGroupOutput };
+/// What a recipe does last. kComputed: arithmetic on its inputs, or another view of their bits.
+enum class SourceKind : uint8_t {
+  kLeaf,
+  kCast,
+  kTranspose,
+  kConcat,
+  kStack,
+  kSlice,
+  kReshape,
+  kGroupOutput,
+  kComputed
+};
 
 /// Where a tensor lies, byte for byte, in a file: for copy_file_range and links.
 struct FileRange {
@@ -155,8 +165,9 @@ Result<TensorSourcePtr> borrowed(std::span<const std::byte> bytes, DType dtype, 
 Result<TensorSourcePtr> literal(std::vector<std::byte> bytes, DType dtype, std::vector<int64_t> shape);
 /// Row-major bytes of a shape whose contents are not known: for programs without weights. Reading fails with kNotFound.
 Result<TensorSourcePtr> shape_only(DType dtype, std::vector<int64_t> shape, std::string name);
-/// Converts elements by value, exactly as tensor/cast.h says: among f64, f32, f16 and bf16, from integers and bool to
-/// these, and from integers and bool to integers that hold all their values. What could lose an integer is refused:
+/// Converts elements by value, exactly as tensor/cast.h says: among f64, f32, f16 and bf16, from integers, bool and the
+/// 8-bit floats of checkpoints to these, from integers and bool to integers that hold all their values, and from packed
+/// dtypes to those of 8 bits (tensor/dequantize.h). What could lose an integer is refused:
 /// floats to integers, integers to narrower ones.
 Result<TensorSourcePtr> converted(TensorSourcePtr source, DType dtype);
 /// Dim i of the result is dim permutation[i] of the source.

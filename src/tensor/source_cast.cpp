@@ -1,6 +1,7 @@
 #include "base/text.h"
 #include "tensor/box.h"
 #include "tensor/cast.h"
+#include "tensor/dequantize.h"
 #include "tensor/source.h"
 #include "tensor/source_derived.h"
 
@@ -35,10 +36,12 @@ Result<TensorSourcePtr> converted(TensorSourcePtr source, DType dtype) {
   ARGOSY_TRY_STATUS(check_recipe_limits({&source, 1}));
   if (source->dtype() == dtype) return source;
   if (!can_cast(source->dtype(), dtype)) {
-    return fail(ErrorCode::kUnsupportedFeature,
-                format("cannot cast {} to {}", tensor_text(source->dtype(), source->shape()), to_text(dtype)),
-                "casts go among f64, f32, f16 and bf16, from integers and bool to these, and to wider integers");
+    return fail(
+        ErrorCode::kUnsupportedFeature,
+        format("cannot cast {} to {}", tensor_text(source->dtype(), source->shape()), to_text(dtype)),
+        "casts go among f64, f32, f16 and bf16, from integers, bool and 8-bit floats to these, and to wider integers");
   }
+  if (bits_of(source->dtype()) < 8) return unpacked(std::move(source), dtype);
   ARGOSY_TRY_STATUS(checked_tensor_bytes(dtype, source->shape()));
   // Through a type that loses nothing is the same as directly; back to the first type is not, as NaNs become quiet.
   if (source->kind() == SourceKind::kCast) {

@@ -180,11 +180,11 @@ def test_shapes_that_differ_are_an_error(tmp_path: Path) -> None:
         make_weight_plan(folder)
 
 
-def test_quantised_checkpoints_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_quantisations_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "m"
     tiny("LlamaForCausalLM").save_pretrained(folder)
     config = json.loads((folder / "config.json").read_text())
-    quantised = {**config, "quantization_config": {"quant_method": "fp8"}}
+    quantised = {**config, "quantization_config": {"quant_method": "aqlm"}}
     (folder / "config.json").write_text(json.dumps(quantised))
     capsys.readouterr()
     assert main(["--model", str(folder), "-o", str(tmp_path / "p.json")]) == 1

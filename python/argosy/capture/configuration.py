@@ -9,9 +9,13 @@ from typing import Any
 
 from ..errors import ExportError
 
-#: Fields that leave a capture's bytes alone, whatever their value: where the model came from and what wrote it down.
+#: Fields that leave a capture's bytes alone, whatever their value: where the model came from, what wrote it down, and how its
+#: checkpoint stores weights.
 #: The command-line tool leaves out the same ones when it looks for a capture in the cache.
-IGNORED_FIELDS = ("_name_or_path", "_commit_hash", "transformers_version")
+IGNORED_FIELDS = ("_name_or_path", "_commit_hash", "transformers_version", "quantization_config", "compression_config")
+
+#: How the checkpoint stores the weights. Captures are those of the float model; weight plans follow it.
+QUANTIZATION_FIELDS = ("quantization_config", "compression_config")
 
 
 def read_configuration(folder: Path) -> dict[str, Any]:
@@ -46,7 +50,8 @@ def _strict(value: Any) -> Any:
 
 
 def load_config(folder: Path, *, trust_remote_code: bool = False) -> Any:
-    """The configuration object of transformers for a folder. Code of the folder runs only if ``trust_remote_code``."""
+    """The configuration object of transformers for a folder, that of the float model if the checkpoint is quantised. Code of
+    the folder runs only if ``trust_remote_code``."""
     from transformers import AutoConfig
 
     document = read_configuration(folder)
@@ -54,12 +59,31 @@ def load_config(folder: Path, *, trust_remote_code: bool = False) -> Any:
         raise ExportError(f"{folder} has code of its own, which is not run unless asked for", code="untrusted-code",
                           hint="read its *.py files, then pass --trust-remote-code")  # fmt: skip
     try:
-        return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=trust_remote_code)
+        return _of_floats(AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=trust_remote_code))
     except (ValueError, KeyError, OSError) as error:
         if (kind := _config_class(document)) is not None:
-            return kind.from_pretrained(folder, local_files_only=True)
+            return _of_floats(kind.from_pretrained(folder, local_files_only=True))
         raise ExportError(f"transformers does not know the configuration of {folder}: {_first_line(error)}",
                           code="unknown-model", hint="a newer transformers may know this model_type") from error  # fmt: skip
+
+
+def quantization_settings(document: dict[str, Any]) -> dict[str, Any] | None:
+    """What ``config.json`` says of how weights are stored: its own, or that of the part which has it; none for floats."""
+    parts = [document, *(value for name, value in sorted(document.items()) if name.endswith("_config") and isinstance(value, dict))]  # fmt: skip
+    for part in parts:
+        for name in QUANTIZATION_FIELDS:
+            if isinstance(settings := part.get(name), dict) and settings:
+                return settings
+    return None
+
+
+def _of_floats(config: Any) -> Any:
+    """``config`` without what its checkpoint's quantisation left in it."""
+    for part in (config, *(getattr(config, name, None) for name in getattr(config, "sub_configs", {}))):
+        for name in QUANTIZATION_FIELDS:
+            if part is not None and name in vars(part):
+                delattr(part, name)
+    return config
 
 
 def _config_class(document: dict[str, Any]) -> Any:

@@ -19,15 +19,17 @@ from typing import Any
 import torch
 
 from ..errors import ExportError
-from .configuration import load_config
+from .configuration import load_config, quantization_settings, read_configuration
 from .twin import model_class
 from .twin.build import narrowed
+from .weight_plan_adapter import merge_adapter, read_adapter
 from .weight_plan_headers import dtype_text, headers_hash, read_checkpoint_headers
 from .weight_plan_loading import LoadedModel, checkpoint_dtype, load_recipes
+from .weight_plan_quantized import float_state
 from .weight_plan_recipe import RecipeTensor, steps_of
 
 FORMAT = "argosy-weight-plan"
-VERSION = 1
+VERSION = 2
 
 #: Larger initial values than this are not written into a plan, but count as missing.
 MAX_INITIAL_BYTES = 1 << 20
@@ -39,17 +41,27 @@ def make_weight_plan(
     task: str | None = None,
     dtype: str = "auto",
     trust_remote_code: bool = False,
+    adapter: str | os.PathLike[str] | None = None,
+    cls: Any = None,
 ) -> dict[str, Any]:
     """The plan of the checkpoint in a folder that also has ``config.json``.
 
-    ``dtype`` is ``"auto"`` (the configuration's, else the checkpoint's) or a name such as ``"float32"``.
+    ``dtype`` is ``"auto"`` (the configuration's, else the checkpoint's) or a name such as ``"float32"``. ``adapter`` is a folder
+    with a LoRA adapter of PEFT, which is merged. ``cls`` is the model's class, where it is known.
     """
     folder = Path(folder)
     config = load_config(folder, trust_remote_code=trust_remote_code)
     tensors = read_checkpoint_headers(folder)
     chosen = checkpoint_dtype(config, tensors) if dtype == "auto" else _named_dtype(dtype)
-    cls = model_class(config, task)
-    loaded = load_recipes(cls, narrowed(config, cls), tensors, chosen)
+    cls = cls or model_class(config, task)
+    settings = quantization_settings(read_configuration(folder))
+    stored = float_state(settings, tensors, chosen)
+    loaded = load_recipes(cls, narrowed(config, cls), stored.state, chosen, quantized=settings is not None)
+    notes = stored.notes
+    if adapter is not None:
+        adapter_settings, of_adapter = read_adapter(Path(adapter))
+        notes = [*notes, merge_adapter(loaded, adapter_settings, of_adapter, chosen)]
+        tensors = sorted([*tensors, *of_adapter], key=lambda each: each.name.encode())
     weights, missing = _weights(loaded)
     return {
         "format": FORMAT,
@@ -62,6 +74,7 @@ def make_weight_plan(
         "weights": weights,
         "missing": sorted([*loaded.missing, *missing]),
         "unexpected": loaded.unexpected,
+        "notes": notes,
     }
 
 
@@ -152,12 +165,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", required=True, help="folder with config.json and a safetensors checkpoint")
     parser.add_argument("--task", help="the class to load it into, where the configuration leaves a choice")
     parser.add_argument("--dtype", default="auto", help="auto (default), float32, float16 or bfloat16")
+    parser.add_argument("--adapter", help="folder of a LoRA adapter of PEFT, which is merged")
     parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
     parser.add_argument("-o", "--output", required=True, help="the plan, a JSON file")
     options = parser.parse_args(arguments)
     try:
         plan = make_weight_plan(
-            options.model, task=options.task, dtype=options.dtype, trust_remote_code=options.trust_remote_code
+            options.model,
+            task=options.task,
+            dtype=options.dtype,
+            trust_remote_code=options.trust_remote_code,
+            adapter=options.adapter,
         )
         write_weight_plan(plan, options.output)
     except ExportError as error:

@@ -55,6 +55,16 @@ def dtype_text(dtype: torch.dtype) -> str:
     return _TEXTS[dtype]
 
 
+def dtype_of_text(text: str) -> torch.dtype:
+    """The dtype that plans name so."""
+    return next(dtype for _, dtype, name in _DTYPES if name == text)
+
+
+def checkpoint_files(folder: Path) -> list[Path]:
+    """The files of the checkpoint in a folder."""
+    return _files(folder)
+
+
 def read_checkpoint_headers(folder: Path) -> list[HeaderTensor]:
     """The tensors of the checkpoint in a folder, sorted by the bytes of their names.
 
@@ -68,6 +78,11 @@ def read_checkpoint_headers(folder: Path) -> list[HeaderTensor]:
                 raise _corrupt(path, f"tensor {tensor.name!r} is in an earlier file too")
             tensors[tensor.name] = tensor
     return [tensors[name] for name in sorted(tensors, key=str.encode)]
+
+
+def read_headers(path: Path) -> list[HeaderTensor]:
+    """The tensors of one file, sorted the same way."""
+    return sorted(_read_header(path), key=lambda each: each.name.encode())
 
 
 def headers_hash(tensors: Sequence[HeaderTensor]) -> str:

@@ -16,7 +16,7 @@ import torch
 
 from ..errors import ExportError
 from .weight_plan_headers import HeaderTensor
-from .weight_plan_recipe import RecipeTensor, source
+from .weight_plan_recipe import RecipeTensor
 
 
 @dataclass
@@ -44,18 +44,20 @@ def checkpoint_dtype(config: Any, tensors: Iterable[HeaderTensor]) -> torch.dtyp
     return next(floats, torch.float32)
 
 
-def load_recipes(model_class: type, config: Any, tensors: list[HeaderTensor], dtype: torch.dtype) -> LoadedModel:
-    """Builds the model without memory for its weights and loads the checkpoint's names into it."""
-    if getattr(config, "quantization_config", None) is not None:
-        raise ExportError(
-            "the checkpoint is quantised (its configuration has a quantization_config)",
-            code="unsupported-feature",
-            hint="give a checkpoint in float32, float16 or bfloat16",
-        )
+def load_recipes(
+    model_class: type, config: Any, state: dict[str, RecipeTensor], dtype: torch.dtype, *, quantized: bool = False
+) -> LoadedModel:
+    """Builds the model without memory for its weights and loads a checkpoint's tensors into it: those of ``state``, which are
+    recipes. ``quantized``: matrices come from tensors that belong to ``nn.Linear``."""
     _set_dtype(config, dtype)
     with _no_weights(dtype):
         model = model_class(config)
-    state = {t.name: source(t.name, t.dtype, t.shape) for t in tensors}
+    if quantized and any(type(module).__name__ == "Conv1D" for module in model.modules()):
+        raise ExportError(
+            "the checkpoint is quantised, and the model's layers are Conv1D, whose matrices lie the other way round",
+            code="unsupported-feature",
+            hint="give a checkpoint in float32, float16 or bfloat16",
+        )
     try:
         import transformers.core_model_loading  # noqa: F401
     except ImportError:

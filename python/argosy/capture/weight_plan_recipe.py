@@ -70,6 +70,8 @@ class RecipeTensor(torch.Tensor):
 def _cast(recipe: Recipe, dtype: torch.dtype | None) -> Recipe:
     if dtype is None or dtype == recipe.dtype:
         return recipe
+    if recipe.op in _COMPUTED and dtype.is_floating_point:  # it rounds once, to what is asked for
+        return Recipe(recipe.op, recipe.inputs, {**recipe.parameters, "dtype": dtype_text(dtype)}, dtype, recipe.shape)
     return Recipe("cast", (recipe,), {"dtype": dtype_text(dtype)}, dtype, recipe.shape)
 
 
@@ -117,6 +119,64 @@ def _join(op: str, recipes: Sequence[Recipe], dim: int) -> Recipe:
 
 def _dim(recipe: Recipe, dim: int) -> int:
     return dim + len(recipe.shape) if dim < 0 else dim
+
+
+# ---- steps that transformers' loading of floats does not take: for quantised checkpoints ----
+
+#: Steps that compute in float32 and round the result to a dtype.
+_COMPUTED = ("dequantize",)
+_OF_QUANTISED = (*_COMPUTED, "bitcast", "gather", "add_product")
+
+
+def bitcast(tensor: RecipeTensor, dtype: torch.dtype | str, bits: int | None = None) -> RecipeTensor:
+    """The same bits as another dtype; smaller elements get a dim of their own. ``dtype`` is torch's, or a plan's text for one of
+    ``bits`` bits that torch has no tensors of: it is to be unpacked at once."""
+    recipe = tensor.recipe
+    text, kind, bits = (dtype, torch.uint8, bits or 8) if isinstance(dtype, str) else (
+        dtype_text(dtype), dtype, dtype.itemsize * 8)  # fmt: skip
+    parts = recipe.dtype.itemsize * 8 // bits
+    shape = recipe.shape if parts == 1 else (*recipe.shape, parts)
+    return RecipeTensor(Recipe("bitcast", (recipe,), {"dtype": text}, kind, shape))
+
+
+def unpack(tensor: RecipeTensor, dtype: torch.dtype) -> RecipeTensor:
+    """Elements of less than a byte in a byte each."""
+    recipe = tensor.recipe
+    return RecipeTensor(Recipe("cast", (recipe,), {"dtype": dtype_text(dtype)}, dtype, recipe.shape))
+
+
+def gather(tensor: RecipeTensor, indices: RecipeTensor) -> RecipeTensor:
+    """Elements of the last dim by index."""
+    recipe = tensor.recipe
+    shape = (*recipe.shape[:-1], indices.shape[0])
+    return RecipeTensor(Recipe("gather", (recipe, indices.recipe), {}, recipe.dtype, shape))
+
+
+def dequantize(
+    values: RecipeTensor,
+    scales: RecipeTensor,
+    zeros: RecipeTensor | None = None,
+    *,
+    block: Sequence[int],
+    dtype: torch.dtype,
+    zero: int = 0,
+    modulus: int = 0,
+) -> RecipeTensor:
+    """``(values - (zeros + zero) % modulus) * scales`` in float32, rounded once; ``block`` has how many share a scale along each
+    dim."""
+    inputs = tuple(tensor.recipe for tensor in (values, scales, zeros) if tensor is not None)
+    parameters: dict[str, Any] = {"block": list(block), "dtype": dtype_text(dtype)}
+    if zero:
+        parameters["zero"] = zero
+    if modulus:
+        parameters["modulus"] = modulus
+    return RecipeTensor(Recipe("dequantize", inputs, parameters, dtype, values.recipe.shape))
+
+
+def add_product(base: RecipeTensor, left: RecipeTensor, right: RecipeTensor, scale: float) -> RecipeTensor:
+    """``base + scale * (left @ right)`` in float32, rounded once: a LoRA adapter merged."""
+    inputs = (base.recipe, left.recipe, right.recipe)
+    return RecipeTensor(Recipe("add_product", inputs, {"scale": scale}, base.recipe.dtype, base.recipe.shape))
 
 
 # ---- ATen in terms of steps. Strides do not count: a recipe stands for values in row-major order. ----
@@ -283,6 +343,8 @@ def _in_order(recipe: Recipe) -> list[Recipe]:
 
 def _with_one_cast(recipe: Recipe) -> Recipe:
     """Loaders cast each source; as every other step only moves elements, one cast at the end gives the same bytes."""
+    if any(node.op in _OF_QUANTISED for node in _in_order(recipe)):
+        return recipe  # these steps compute
     casts = [node for node in _in_order(recipe) if node.op == "cast"]
     sources = [node for node in _in_order(recipe) if node.op == "source"]
     is_same = all(cast.inputs[0].op == "source" and cast.dtype == recipe.dtype for cast in casts)

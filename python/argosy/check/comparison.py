@@ -16,6 +16,7 @@ from ..capture.components import Component, Shape
 from ..structures import identifier, named_leaves
 from ..errors import ExportError
 from .calls import ExpectedCall, error_line, expected_call, shape_text
+from .dequantized import is_quantized, load_dequantized
 from ..compare import difference
 from .engines import EngineError, EngineProcess, Export
 from .greedy import ExpectedTokens, expected_tokens, run_tokens
@@ -206,6 +207,8 @@ def real_shapes(component: Component) -> list[Shape]:
 
 
 def load_model(cls: Any, folder: Path, dtype: str, trust_remote_code: bool) -> torch.nn.Module:
+    if is_quantized(folder):
+        return load_dequantized(cls, folder, dtype, trust_remote_code).eval()
     try:
         model = cls.from_pretrained(folder, dtype=getattr(torch, dtype), local_files_only=True,
                                     trust_remote_code=trust_remote_code)  # fmt: skip

@@ -20,12 +20,31 @@ struct OpName {
   std::string_view name;
   PlanOp op;
 };
-constexpr std::array<OpName, 6> kOps = {{{"stack", PlanOp::kStack},
-                                         {"concat", PlanOp::kConcat},
-                                         {"slice", PlanOp::kSlice},
-                                         {"transpose", PlanOp::kTranspose},
-                                         {"reshape", PlanOp::kReshape},
-                                         {"cast", PlanOp::kCast}}};
+constexpr std::array<OpName, 10> kOps = {{{"stack", PlanOp::kStack},
+                                          {"concat", PlanOp::kConcat},
+                                          {"slice", PlanOp::kSlice},
+                                          {"transpose", PlanOp::kTranspose},
+                                          {"reshape", PlanOp::kReshape},
+                                          {"cast", PlanOp::kCast},
+                                          {"bitcast", PlanOp::kBitcast},
+                                          {"gather", PlanOp::kGather},
+                                          {"dequantize", PlanOp::kDequantize},
+                                          {"add_product", PlanOp::kAddProduct}}};
+
+/// How many inputs a step takes.
+struct InputCount {
+  size_t least, most;
+};
+InputCount input_count(PlanOp op) {
+  switch (op) {
+    case PlanOp::kStack:
+    case PlanOp::kConcat: return {1, std::numeric_limits<size_t>::max()};
+    case PlanOp::kGather: return {2, 2};
+    case PlanOp::kDequantize: return {2, 3};
+    case PlanOp::kAddProduct: return {3, 3};
+    default: return {1, 1};
+  }
+}
 
 Result<DType> read_dtype(const JsonField& field) {
   ARGOSY_TRY(std::string_view text, field.string());
@@ -100,6 +119,9 @@ class WeightPlanReader {
     plan_.checkpoint_hash_ = hash;
     ARGOSY_TRY(plan_.missing_, read_names(root.member("missing")));
     ARGOSY_TRY(plan_.unexpected_, read_names(root.member("unexpected")));
+    if (JsonField notes = root.member("notes"); notes.is_valid()) {
+      ARGOSY_TRY(plan_.notes_, read_names(notes));
+    }
     JsonField weights = root.member("weights");
     ARGOSY_TRY_STATUS(weights.require_array());
     int64_t index = 0;
@@ -119,9 +141,9 @@ class WeightPlanReader {
     if (format_name != "argosy-weight-plan")
       return name.error(format("expected \"argosy-weight-plan\", found {}", quoted(format_name)));
     ARGOSY_TRY(int64_t version, root.member("version").integer());
-    if (version == kWeightPlanVersion) return {};
+    if (version >= 1 && version <= kWeightPlanVersion) return {};
     return fail(ErrorCode::kUnsupportedVersion,
-                format("weight plan format {} is not read, only {}", version, kWeightPlanVersion),
+                format("weight plan format {} is not read, only 1 to {}", version, kWeightPlanVersion),
                 version > kWeightPlanVersion ? "a newer argosy wrote it: update this one, or plan again"
                                              : "plan the weights again");
   }
@@ -209,8 +231,8 @@ class WeightPlanReader {
     JsonField inputs = field.member("inputs");
     ARGOSY_TRY(std::vector<int64_t> numbers, read_numbers(inputs, static_cast<int64_t>(value_count) - 1));
     step.inputs.assign(numbers.begin(), numbers.end());
-    bool takes_several = step.op == PlanOp::kStack || step.op == PlanOp::kConcat;
-    if (step.inputs.empty() || (!takes_several && step.inputs.size() != 1))
+    InputCount expected = input_count(step.op);
+    if (step.inputs.size() < expected.least || step.inputs.size() > expected.most)
       return inputs.error(format("{} inputs for {}", step.inputs.size(), op));
     switch (step.op) {
       case PlanOp::kStack:
@@ -233,8 +255,25 @@ class WeightPlanReader {
         ARGOSY_TRY(step.shape, read_shape(field.member("shape")));
         break;
       }
-      case PlanOp::kCast: {
+      case PlanOp::kCast:
+      case PlanOp::kBitcast: {
         ARGOSY_TRY(step.dtype, read_dtype(field.member("dtype")));
+        break;
+      }
+      case PlanOp::kGather: break;
+      case PlanOp::kDequantize: {
+        ARGOSY_TRY(step.dtype, read_dtype(field.member("dtype")));
+        ARGOSY_TRY(step.block, read_shape(field.member("block")));
+        if (JsonField zero = field.member("zero"); zero.is_valid()) {
+          ARGOSY_TRY(step.zero, zero.integer());
+        }
+        if (JsonField modulus = field.member("modulus"); modulus.is_valid()) {
+          ARGOSY_TRY(step.modulus, modulus.integer());
+        }
+        break;
+      }
+      case PlanOp::kAddProduct: {
+        ARGOSY_TRY(step.scale, field.member("scale").number());
         break;
       }
     }

@@ -16,10 +16,21 @@
 
 namespace argosy {
 
-/// The format version that is read (docs/weight-plan-format.md).
-inline constexpr int64_t kWeightPlanVersion = 1;
+/// The newest format version; it and those before it are read (docs/weight-plan-format.md).
+inline constexpr int64_t kWeightPlanVersion = 2;
 
-enum class PlanOp : uint8_t { kStack, kConcat, kSlice, kTranspose, kReshape, kCast };
+enum class PlanOp : uint8_t {
+  kStack,
+  kConcat,
+  kSlice,
+  kTranspose,
+  kReshape,
+  kCast,
+  kBitcast,
+  kGather,
+  kDequantize,
+  kAddProduct
+};
 
 /// One step of a recipe. Inputs are numbers of values: sources come first, then the results of earlier steps.
 struct PlanStep {
@@ -29,7 +40,10 @@ struct PlanStep {
   int64_t start = 0, length = 0;  // slice
   std::vector<int64_t> shape;     // reshape
   std::vector<int> order;         // transpose
-  DType dtype = DType::kF32;      // cast
+  DType dtype = DType::kF32;      // cast, bitcast, dequantize
+  std::vector<int64_t> block;     // dequantize
+  int64_t zero = 0, modulus = 0;  // dequantize
+  double scale = 1;               // add_product
 };
 
 /// Where a weight comes from.
@@ -65,6 +79,8 @@ class WeightPlan {
   /// Names of the model's state dict that the checkpoint does not bring, and keys of the checkpoint that nothing takes.
   const std::vector<std::string>& missing() const { return missing_; }
   const std::vector<std::string>& unexpected() const { return unexpected_; }
+  /// What users want to know of how weights are stored and read, a line each.
+  const std::vector<std::string>& notes() const { return notes_; }
   const std::string& model_class() const { return model_class_; }
   /// headers_hash() of the checkpoints that it is for.
   const std::string& checkpoint_hash() const { return checkpoint_hash_; }
@@ -79,7 +95,7 @@ class WeightPlan {
  private:
   friend class WeightPlanReader;
   std::vector<PlannedWeight> weights_;
-  std::vector<std::string> missing_, unexpected_;
+  std::vector<std::string> missing_, unexpected_, notes_;
   std::string model_class_, checkpoint_hash_;
 };
 

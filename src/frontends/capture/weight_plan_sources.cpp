@@ -2,6 +2,8 @@
 
 #include "base/text.h"
 #include "frontends/capture/weight_plan.h"
+#include "tensor/dequantize.h"
+#include "tensor/merge.h"
 #include "tensor/sha256.h"
 
 namespace argosy {
@@ -20,9 +22,16 @@ Result<TensorSourcePtr> run_step(const PlanStep& step, const std::vector<TensorS
     case PlanOp::kSlice: return sliced(input, step.dim, step.start, step.length);
     case PlanOp::kTranspose: return transposed(input, step.order);
     case PlanOp::kReshape: return reshaped(input, step.shape);
-    case PlanOp::kCast: break;
+    case PlanOp::kCast: return converted(input, step.dtype);
+    case PlanOp::kBitcast: return reinterpreted(input, step.dtype);
+    case PlanOp::kGather: return gathered(input, values[step.inputs[1]]);
+    case PlanOp::kAddProduct:
+      return product_added(input, values[step.inputs[1]], values[step.inputs[2]], static_cast<float>(step.scale));
+    case PlanOp::kDequantize: break;
   }
-  return converted(input, step.dtype);
+  TensorSourcePtr zero_points = step.inputs.size() > 2 ? values[step.inputs[2]] : nullptr;
+  return dequantized(input, values[step.inputs[1]], std::move(zero_points),
+                     {step.block, step.zero, step.modulus, step.dtype});
 }
 
 Result<TensorSourcePtr> from_sources(const PlannedWeight& weight, const WeightPlan::Lookup& lookup) {

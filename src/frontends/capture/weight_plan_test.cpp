@@ -75,6 +75,29 @@ TEST(WeightPlan, replays_each_step) {
   EXPECT_EQ(made("[4]", R"({"op":"cast","inputs":[1],"dtype":"bf16"},{"op":"cast","inputs":[2],"dtype":"f32"},)"
                         R"({"op":"reshape","inputs":[3],"shape":[4]})"),
             (Floats{10, 11, 12, 13}));
+  EXPECT_EQ(made("[2,2]", R"({"op":"dequantize","inputs":[1,0],"block":[1,1],"dtype":"f32"})"),
+            (Floats{0, 11, 24, 39}));
+  EXPECT_EQ(made("[2,2]", R"({"op":"slice","inputs":[0],"dim":0,"start":1,"length":1},)"
+                          R"({"op":"dequantize","inputs":[1,2,2],"block":[2,1],"zero":7,"modulus":9,"dtype":"f32"})"),
+            (Floats{20, 30, 24, 36}));  // scales 2 3; zero points 2 + 7 and 3 + 7 modulo 9: 0 and 1
+  EXPECT_EQ(made("[2,2]", R"({"op":"bitcast","inputs":[0],"dtype":"u16"},{"op":"slice","inputs":[2],"dim":2,"start":1,)"
+                          R"("length":1},{"op":"reshape","inputs":[3],"shape":[2,2]},)"
+                          R"({"op":"bitcast","inputs":[4],"dtype":"bf16"},{"op":"cast","inputs":[5],"dtype":"f32"})"),
+            (Floats{0, 1, 2, 3}));
+  EXPECT_EQ(made("[2,4]", R"({"op":"slice","inputs":[0],"dim":0,"start":0,"length":1},)"
+                          R"({"op":"bitcast","inputs":[2],"dtype":"u8"},{"op":"slice","inputs":[3],"dim":2,"start":0,)"
+                          R"("length":2},{"op":"reshape","inputs":[4],"shape":[4]},)"
+                          R"({"op":"cast","inputs":[5],"dtype":"i32"},{"op":"gather","inputs":[1,6]})"),
+            (Floats{10, 10, 10, 10, 12, 12, 12, 12}));
+  EXPECT_EQ(made("[2,2]", R"({"op":"add_product","inputs":[1,0,0],"scale":0.5})"), (Floats{11, 12.5, 15, 18.5}));
+}
+
+TEST(WeightPlan, has_notes) {
+  TestFolder folder;
+  std::string text = plan_of(two_tensors(folder), "");
+  EXPECT_TRUE(WeightPlan::parse(text, "x")->notes().empty());
+  text.insert(1, R"("notes":["one","two"],)");
+  EXPECT_EQ(WeightPlan::parse(text, "x")->notes(), (std::vector<std::string>{"one", "two"}));
 }
 
 TEST(WeightPlan, weights_may_be_tied_or_come_with_the_plan) {
@@ -110,9 +133,9 @@ TEST(WeightPlan, rejects_other_formats_and_versions) {
   std::string text = plan_of(two_tensors(folder), "");
   std::string other = text, newer = text;
   other.replace(other.find("argosy-weight-plan"), 6, "hidden");
-  newer.replace(newer.find("\"version\":1"), 11, "\"version\":2");
+  newer.replace(newer.find("\"version\":1"), 11, "\"version\":3");
   expect_error(WeightPlan::parse(other, "x"), ErrorCode::kCorruptFile, "expected \"argosy-weight-plan\"");
-  expect_error(WeightPlan::parse(newer, "x"), ErrorCode::kUnsupportedVersion, "format 2 is not read, only 1");
+  expect_error(WeightPlan::parse(newer, "x"), ErrorCode::kUnsupportedVersion, "format 3 is not read, only 1 to 2");
   expect_error(WeightPlan::parse("[]", "x"), ErrorCode::kCorruptFile, "");
 }
 

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "tensor/source.h"
+
+namespace argosy {
+
+// What quantised checkpoints need beyond the sources of tensor/source.h. The rules there hold here too: what does not
+// fit is an error when a recipe is built, and reading takes a bounded scratch.
+
+/// How stored values become floats.
+struct Dequantization {
+  /// For each dim of the values, how many along it share a scale; the last block of a dim may be cut short.
+  std::vector<int64_t> block;
+  /// Added to every zero point. Without a tensor of zero points it is the zero point itself.
+  int64_t zero = 0;
+  /// If not 0, sums of zero points and `zero` are taken modulo this.
+  int64_t zero_modulus = 0;
+  DType dtype = DType::kF32;  // of the result: f32, f16 or bf16
+};
+
+/// (value - zero point) * scale, in f32, rounded once to the dtype. Scales and zero points have the rank of the values
+/// and, in each dim, one element for each block. `zero_points` may be null. Values, scales and zero points are of any
+/// dtype that casts to f32.
+Result<TensorSourcePtr> dequantized(TensorSourcePtr values, TensorSourcePtr scales, TensorSourcePtr zero_points,
+                                    Dequantization how);
+
+/// The same bits as elements of another dtype. If those are smaller, the result has one dim more, for the elements that
+/// each one becomes, low bits first: i32[2, 3] is u4[2, 3, 8].
+Result<TensorSourcePtr> reinterpreted(TensorSourcePtr source, DType dtype);
+
+/// Elements of the last dim by index: result[..., i] = source[..., indices[i]]. The indices are i32 or i64 in one dim.
+/// One that is out of range is an error when it is read.
+Result<TensorSourcePtr> gathered(TensorSourcePtr source, TensorSourcePtr indices);
+
+/// Elements of a dtype of 2 or 4 bits in a byte each (tensor/unpack.h); what converted() does with these dtypes.
+Result<TensorSourcePtr> unpacked(TensorSourcePtr source, DType dtype);
+
+}  // namespace argosy
