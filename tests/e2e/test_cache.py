@@ -195,7 +195,7 @@ def test_recapture_makes_a_new_entry(tool: Tool, tmp_path: Path) -> None:
 def ignored_fields() -> list[str]:
     """The list in C++; Python leaves the same ones out of a capture."""
     source = (REPOSITORY / "src/cache/capture_key.cpp").read_text()
-    return re.findall(r'"(\w+)"', re.search(r"kIgnored = \{(.*?)\}", source).group(1))
+    return re.findall(r'"(\w+)"', re.search(r"kIgnored = \{(.*?)\}", source, re.S).group(1))
 
 
 def test_both_languages_leave_out_the_same_fields() -> None:
