@@ -17,7 +17,7 @@ template <class T>
 PlainTensor plain(DType dtype, std::vector<int64_t> shape, const std::vector<T>& values) {
   PlainTensor tensor{dtype, std::move(shape), {}};
   tensor.bytes.resize(values.size() * sizeof(T));
-  std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+  if (!values.empty()) std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
   return tensor;
 }
 
