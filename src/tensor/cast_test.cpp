@@ -197,7 +197,7 @@ TEST(CastTest, converts_f32_to_16_bits) {
     } else {
       expect_reference(around_midpoints(DType::kF32, to), DType::kF32, to);
       for (CastPath path : kPaths) {
-        uint32_t step = path == CastPath::kBest ? 13 : 101;
+        uint32_t step = path == CastPath::kBest ? 31 : 251;
         std::thread negative([&] { expect_all_f32(to, path, 0x80000000, step); });
         expect_all_f32(to, path, 0, step);
         negative.join();
