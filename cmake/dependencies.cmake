@@ -41,11 +41,12 @@ foreach(schema schema/scalar_type schema/program backends/xnnpack/serialization/
     set(name xnnpack)
   endif()
   set(header "${executorch_schemas}/${name}_generated.h")
-  # The file gets a name that tells what it is of.
+  # The file gets a name that tells what it is of. One after the other: they include each other, and a file is not to be
+  # read while it is copied.
   add_custom_command(OUTPUT "${header}"
     COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${executorch_folder}/${schema}.fbs" "${executorch_schemas}/${name}.fbs"
     COMMAND "${ARGOSY_FLATC}" --cpp --cpp-std c++17 --scoped-enums -I "${executorch_folder}/schema" -o "${executorch_schemas}" "${executorch_schemas}/${name}.fbs"
-    DEPENDS "${executorch_folder}/${schema}.fbs" VERBATIM)
+    DEPENDS "${executorch_folder}/${schema}.fbs" ${executorch_headers} VERBATIM)
   list(APPEND executorch_headers "${header}")
 endforeach()
 
