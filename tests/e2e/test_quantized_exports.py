@@ -4,20 +4,16 @@ capture, and a note that says how weights are stored."""
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from cli_tool import REPOSITORY
 
 torch = pytest.importorskip("torch", reason="captures are made by PyTorch code")
 transformers = pytest.importorskip("transformers", reason="captures are of transformers' models")
 
+from exporter_tool import make_exporter  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-PROGRAM = Path(os.environ.get("ARGOSY_BIN", REPOSITORY / "build/release/apps/cli/argosy")).absolute()
 OUTPUTS = {"onnx": "out", "pt2": "out.pt2", "executorch": "out.pte"}  # archives hold their own names
 
 
@@ -51,12 +47,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def export(folder: Path, model: str, backend: str, *options: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "ARGOSY_CACHE": str(folder / "cache"), "ARGOSY_PYTHON": sys.executable}
+def export(folder: Path, model: str, backend: str, check: str) -> str:
+    """What the program said."""
     output = folder / f"of-{model}" / OUTPUTS[backend]
     output.parent.mkdir(exist_ok=True)
-    command = [PROGRAM, "export", backend, "--model", folder / model, "-o", output, *options]
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment, check=False)
+    exporter = make_exporter(folder, backend)
+    return exporter.run("export", backend, "--model", folder / model, "-o", output, "--check", check)[1]
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -69,9 +65,7 @@ def contents(path: Path) -> dict[str, bytes]:
 def test_an_export_has_the_bytes_of_the_float_checkpoint_s(backend: str, models: Path) -> None:
     notes, captures = {}, {}
     for model in ("float", "fp8"):
-        done = export(models, model, backend, "--check", "off")
-        assert done.returncode == 0, done.stderr
-        notes[model] = done.stderr
+        notes[model] = export(models, model, backend, "off")
         captures[model] = sorted(each.name for each in (models / "cache/captures").glob("*/*.capture"))
     found, expected = (contents(models / f"of-{model}" / OUTPUTS[backend]) for model in ("fp8", "float"))
     assert found and found == expected
@@ -81,6 +75,4 @@ def test_an_export_has_the_bytes_of_the_float_checkpoint_s(backend: str, models:
 
 
 def test_the_full_check_needs_none_of_the_format_s_libraries(models: Path) -> None:
-    done = export(models, "fp8", "onnx", "--check", "full")
-    assert done.returncode == 0, done.stderr
-    assert "check: " in done.stderr
+    assert "check: " in export(models, "fp8", "onnx", "full")
