@@ -71,9 +71,9 @@ SCHEMES = {
 def find_scheme(use: str, encoding: str) -> Scheme | None:
     if (scheme := SCHEMES.get((use, encoding))) is not None:
         return scheme
-    name, _, activations = encoding.partition("-a8")
+    name = encoding.removesuffix("-a8")
     stored = onnx_blocks(name)
-    return Scheme(stored, rounded_blocks if encoding.endswith("-a8") and not activations else None) if stored else None
+    return Scheme(stored, rounded_blocks if name != encoding else None) if stored else None
 
 
 @dataclass(frozen=True)

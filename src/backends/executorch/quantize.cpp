@@ -7,6 +7,7 @@
 #include "backends/executorch/group_size.h"
 #include "base/text.h"
 #include "ir/rewriter.h"
+#include "passes/added_weights.h"
 #include "passes/aten_builder.h"
 #include "passes/quantized_weights.h"
 #include "tensor/quantize_source.h"
@@ -91,7 +92,7 @@ class Quantizer {
     Tally& tally = is_encoder ? encoder_linear_ : linear_;
     for (Graph& graph : component.graphs) {
       Rewriter rewriter(graph);
-      std::map<WeightId, ValueId> bound;
+      AddedWeights bound;
       for (NodeId node : graph.nodes()) {
         std::string_view op = program_.schemas[graph[node].op].name;
         RuleContext context{program_, component, rewriter, node};
@@ -145,32 +146,12 @@ class Quantizer {
     const int bits = form == QuantizedForm::kI8 ? 8 : 4;
     ARGOSY_TRY(SourceGroupPtr group,
                quantized_blocks(weight.source, {{QuantizeMethod::kFitted, bits, true, scales}, block, form}));
-    auto add = [&](std::string name, size_t output) {
-      std::span<const int64_t> shape = group->shape(output);
-      program_.weights.push_back({.name = std::move(name),
-                                  .kind = WeightKind::kConstant,
-                                  .dtype = group->dtype(output),
-                                  .shape = {shape.begin(), shape.end()},
-                                  .source = group_output(group, output)});
-      return WeightId{static_cast<uint32_t>(program_.weights.size() - 1)};
-    };
-    found->second.values = add(format("{}.{}", weight.name, encoding), 0);
-    found->second.scales = add(format("{}.{}.scales", weight.name, encoding), 1);
+    found->second.values = add_weight(program_, format("{}.{}", weight.name, encoding), group_output(group, 0));
+    found->second.scales = add_weight(program_, format("{}.{}.scales", weight.name, encoding), group_output(group, 1));
     return found->second;
   }
 
-  ValueId bind(RuleContext& context, std::map<WeightId, ValueId>& bound, WeightId id) {
-    auto [found, is_new] = bound.try_emplace(id);
-    if (is_new) {
-      const Weight& weight = program_[id];
-      TensorType type{weight.dtype, {}, {}};
-      for (int64_t size : weight.shape) type.shape.push_back(context.component.symbols->integer(size));
-      found->second = context.rewriter.add_weight({.name = weight.name, .type = std::move(type)}, id);
-    }
-    return found->second;
-  }
-
-  Status linear(RuleContext& context, const LinearQuantization& how, std::map<WeightId, ValueId>& bound, Tally& tally) {
+  Status linear(RuleContext& context, const LinearQuantization& how, AddedWeights& bound, Tally& tally) {
     AtenBuilder f(context);
     std::optional<WeightId> weight = weight_of(f.graph(), f.argument("weight"));
     if (!weight) return {};
@@ -187,7 +168,7 @@ class Quantizer {
     QuantizedForm form = is_nibbles(how.encoding) ? QuantizedForm::kNibbles : QuantizedForm::kI8;
     ARGOSY_TRY(Stored data, stored(*weight, name_of(how.encoding), block, form, scale_type));
     note(*weight, "linear", name_of(how.encoding), has_groups ? block : 0);
-    ValueId values = bind(context, bound, data.values), scales = bind(context, bound, data.scales);
+    ValueId values = bound.value(context, data.values), scales = bound.value(context, data.scales);
     f.become(kQuantizedLinear, {{"input", f.argument("input")},
                                 {"weight", values},
                                 {"scales", scales},
@@ -197,7 +178,7 @@ class Quantizer {
     return {};
   }
 
-  Status embedding(RuleContext& context, std::map<WeightId, ValueId>& bound) {
+  Status embedding(RuleContext& context, AddedWeights& bound) {
     AtenBuilder f(context);
     std::optional<WeightId> weight = weight_of(f.graph(), f.argument("weight"));
     if (!weight) return {};
@@ -213,7 +194,7 @@ class Quantizer {
     QuantizedForm form = is_byte ? QuantizedForm::kI8 : QuantizedForm::kSwapped;
     ARGOSY_TRY(Stored data, stored(*weight, is_byte ? "embedding8" : "embedding4", block, form, DType::kF32));
     note(*weight, "embedding", is_byte ? "8w" : "4w", options_.embedding.group_size > 0 ? block : 0);
-    ValueId values = bind(context, bound, data.values), scales = bind(context, bound, data.scales);
+    ValueId values = bound.value(context, data.values), scales = bound.value(context, data.scales);
     std::vector<AtenBuilder::Named> arguments = {{"weight", values},
                                                  {"weight_scales", scales},
                                                  {"weight_zero_points", None{}},

@@ -100,21 +100,15 @@ bool AttentionInputFinder::take_slices(const AtenBuilder& f, AttentionInputs& in
 ValueId AttentionInputFinder::joined(const AtenBuilder& f, const std::vector<ValueId>& weights) {
   std::vector<TensorSourcePtr> sources;
   std::vector<std::string> names;
-  std::vector<int64_t> shape;
   for (ValueId id : weights) {
     if (!can_be_replaced(program_, f, id)) return {};
     const Weight& weight = program_[f.graph()[id].weight];
     sources.push_back(weight.source);
     names.push_back(weight.name);
-    if (shape.empty()) {
-      shape = weight.shape;
-    } else {
-      shape[0] += weight.shape[0];
-    }
   }
   auto source = concatenated(std::move(sources), 0);
   if (!source) return {};
-  ValueId made = add_made_weight(program_, rewriter_, f, weights[0], "joined", *std::move(source), shape);
+  ValueId made = add_made_weight(program_, rewriter_, f, weights[0], "joined", *std::move(source));
   note_joined(program_, program_.weights.back().name, names);
   return made;
 }

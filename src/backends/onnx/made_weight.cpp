@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "passes/added_weights.h"
+
 namespace argosy::onnx {
 
 bool can_be_replaced(const Program& program, const AtenBuilder& f, ValueId value) {
@@ -10,15 +12,13 @@ bool can_be_replaced(const Program& program, const AtenBuilder& f, ValueId value
 }
 
 ValueId add_made_weight(Program& program, Rewriter& rewriter, const AtenBuilder& f, ValueId like, std::string_view what,
-                        TensorSourcePtr source, const std::vector<int64_t>& shape) {
-  const Weight& old = program[f.graph()[like].weight];
+                        TensorSourcePtr source) {
   const std::string name(what);
-  Weight made{old.name + "/" + name, WeightKind::kConstant, old.dtype, shape, std::move(source), {}};
+  WeightId id = add_weight(program, program[f.graph()[like].weight].name + "/" + name, std::move(source));
   argosy::Sizes sizes;
-  for (int64_t size : shape) sizes.push_back(f.integer(size));
-  NewValue added{f.graph()[like].name + "_" + name, TensorType{made.dtype, std::move(sizes), {}}};
-  program.weights.push_back(std::move(made));
-  return rewriter.add_weight(std::move(added), WeightId{static_cast<uint32_t>(program.weights.size() - 1)});
+  for (int64_t size : program[id].shape) sizes.push_back(f.integer(size));
+  NewValue added{f.graph()[like].name + "_" + name, TensorType{program[id].dtype, std::move(sizes), {}}};
+  return rewriter.add_weight(std::move(added), id);
 }
 
 }  // namespace argosy::onnx

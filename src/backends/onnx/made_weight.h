@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
 #include "ir/program.h"
 #include "ir/rewriter.h"
@@ -18,6 +17,6 @@ bool can_be_replaced(const Program& program, const AtenBuilder& f, ValueId value
 /// A weight that no file of the checkpoint has, made from one or more while they are copied. Its names are those of
 /// `like`, a weight of the graph, with `what` was done ("joined").
 ValueId add_made_weight(Program& program, Rewriter& rewriter, const AtenBuilder& f, ValueId like, std::string_view what,
-                        TensorSourcePtr source, const std::vector<int64_t>& shape);
+                        TensorSourcePtr source);
 
 }  // namespace argosy::onnx

@@ -217,13 +217,13 @@ class ExpertWeights {
       std::swap(shape[1], shape[2]);
     }
     if (has_halves) source = in_turn(std::move(source), shape, {0, 2, 1, 3});
-    return add(value, is_by_rows ? kArranged : kTurned, std::move(source), shape);
+    return add(value, is_by_rows ? kArranged : kTurned, std::move(source));
   }
 
   ValueId bias(ValueId value, bool has_halves) {
     const Weight& weight = context_.program[f_.graph()[value].weight];
     const std::vector<int64_t> shape = weight.shape;
-    return has_halves ? add(value, kArranged, in_turn(weight.source, shape, {0, 2, 1}), shape) : value;
+    return has_halves ? add(value, kArranged, in_turn(weight.source, shape, {0, 2, 1})) : value;
   }
 
  private:
@@ -241,8 +241,8 @@ class ExpertWeights {
     return take(reshaped(std::move(source), shape));
   }
 
-  ValueId add(ValueId value, std::string_view what, TensorSourcePtr source, const std::vector<int64_t>& shape) {
-    return add_made_weight(context_.program, context_.rewriter, f_, value, what, std::move(source), shape);
+  ValueId add(ValueId value, std::string_view what, TensorSourcePtr source) {
+    return add_made_weight(context_.program, context_.rewriter, f_, value, what, std::move(source));
   }
 
   AtenBuilder& f_;

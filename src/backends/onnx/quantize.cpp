@@ -7,6 +7,7 @@
 #include "backends/onnx/made_weight.h"
 #include "base/text.h"
 #include "ir/rewriter.h"
+#include "passes/added_weights.h"
 #include "passes/aten_builder.h"
 #include "passes/pipeline.h"
 #include "passes/quantized_weights.h"
@@ -40,7 +41,7 @@ class Quantizer {
   Status component(Component& component) {
     for (argosy::Graph& graph : component.graphs) {
       Rewriter rewriter(graph);
-      bound_.clear();
+      bound_ = {};
       for (NodeId node : graph.nodes()) {
         std::string_view op = program_.schemas[graph[node].op].name;
         RuleContext context{program_, component, rewriter, node};
@@ -121,31 +122,11 @@ class Quantizer {
     ARGOSY_TRY(SourceGroupPtr group, quantized_blocks(std::move(source), how));
     constexpr std::string_view kSuffixes[] = {"", ".scales", ".zero_points"};
     for (size_t i = 0; i < group->size(); ++i)
-      found->second.outputs.push_back(add(name + std::string(kSuffixes[i]), group_output(group, i)));
+      found->second.outputs.push_back(add_weight(program_, name + std::string(kSuffixes[i]), group_output(group, i)));
     return &found->second;
   }
 
-  WeightId add(std::string name, TensorSourcePtr source) {
-    std::span<const int64_t> shape = source->shape();
-    DType dtype = source->dtype();
-    program_.weights.push_back({.name = std::move(name),
-                                .kind = WeightKind::kConstant,
-                                .dtype = dtype,
-                                .shape = {shape.begin(), shape.end()},
-                                .source = std::move(source)});
-    return WeightId{static_cast<uint32_t>(program_.weights.size() - 1)};
-  }
-
-  ValueId bind(const RuleContext& context, WeightId id) {
-    auto [found, is_new] = bound_.try_emplace(id);
-    if (is_new) {
-      const Weight& weight = program_[id];
-      TensorType type{weight.dtype, {}, {}};
-      for (int64_t size : weight.shape) type.shape.push_back(context.component.symbols->integer(size));
-      found->second = context.rewriter.add_weight({.name = weight.name, .type = std::move(type)}, id);
-    }
-    return found->second;
-  }
+  ValueId bind(const RuleContext& context, WeightId id) { return bound_.value(context, id); }
 
   bool is_too_short(const Weight& weight, int64_t width) {
     if (width >= how_.block) return false;
@@ -222,7 +203,7 @@ class Quantizer {
     shape.back() = shape.back() * bits / 8;
     const Weight& integers = program_[data.outputs[0]];
     ARGOSY_TRY(TensorSourcePtr source, reshaped(integers.source, std::move(shape)));
-    data.rows = add(integers.name + ".rows", std::move(source));
+    data.rows = add_weight(program_, integers.name + ".rows", std::move(source));
     return data.rows;
   }
 
@@ -266,7 +247,7 @@ class Quantizer {
   Program& program_;
   const Quantization& how_;
   std::map<std::string, Stored> stored_;  // by bits and recipe
-  std::map<WeightId, ValueId> bound_;     // in the graph at hand
+  AddedWeights bound_;                    // in the graph at hand
   std::vector<bool> is_used_;             // rules
   std::set<std::string> names_, short_;   // of weights
   bool has_changed_ = false;
