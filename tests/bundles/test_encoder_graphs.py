@@ -16,6 +16,8 @@ import torch
 import transformers
 from sweeps.exporting import export
 
+from argosy.check.full import check_bundle
+
 ROOT = Path(__file__).parents[2]
 ARGOSY = os.environ.get("ARGOSY_BIN", str(ROOT / "build/release/apps/cli/argosy"))
 
@@ -109,3 +111,16 @@ def test_attention_is_one_op_and_gives_what_torch_gives(name: str, tmp_path: Pat
     found = torch.from_numpy(session.run([case.output], {key: value.numpy() for key, value in inputs.items()})[0])
     assert not expected.isnan().any()
     torch.testing.assert_close(found, expected, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("engine", ("optimum", "transformersjs"))
+def test_the_full_check_calls_the_graphs_of_a_bundle(engine: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, bundle = tmp_path / "model", tmp_path / "bundle"
+    transformers.BertModel(ENCODERS["bert"].config).save_pretrained(model)
+    refusal, said = export(ARGOSY, "onnx", "--model", model, "--for", engine, "--check", "full", "-o", bundle)
+    assert refusal == "" and "this model with its own weights agrees with PyTorch: 2 component calls" in said, said
+    data = next(bundle.rglob("*.onnx_data"))
+    data.write_bytes(data.read_bytes().replace(b"\x3d", b"\x3e"))  # of floats, the bytes of their exponents
+    checked = check_bundle(bundle, model)
+    assert not checked.ok and any("is off by" in row.note for row in checked.rows)

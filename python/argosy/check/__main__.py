@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--calls", default="edge,observed,greedy,text", help="which ones (default: all four)")
     parser.add_argument("--text", type=Path, help="a file of text that the export and the model read, for figures")
     parser.add_argument("--tokens", type=int, default=0, metavar="N",
-                        help="instead of calls, N greedy tokens of a bundle in its own engine")  # fmt: skip
+                        help="N greedy tokens of a bundle in its own engine (default for models that generate: 32)")  # fmt: skip
     parser.add_argument("--engine-python", help="with --tokens: the Python of an engine that has its own environment")
     parser.add_argument("--twin", type=Path, help="folder of a model; only config.json is read")
     parser.add_argument("--engine", default=None, help="pt2; by default what the file's name says")
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
                               options.bundle_engine)  # fmt: skip
         checked = check_twin(request, report)
     elif options.tokens or is_for_an_engine(options.export):
-        checked = check_bundle(options.export, options.against, count=options.tokens or 32,
+        checked = check_bundle(options.export, options.against, count=options.tokens, text=options.text,
                                trust_remote_code=options.trust_remote_code, engine_python=options.engine_python,
                                report=report)  # fmt: skip
     else:

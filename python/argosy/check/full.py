@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 from pathlib import Path
+from typing import Any
 
 from ..errors import ExportError
 from .checked import Checked
@@ -58,17 +59,18 @@ def check_export(
 
 
 def check_bundle(
-    path: Path, against: Path, *, count: int = 32, trust_remote_code: bool = False, engine_python: str | None = None,
-    report: Report = lambda text: None,
+    path: Path, against: Path, *, count: int = 0, text: Path | None = None, trust_remote_code: bool = False,
+    engine_python: str | None = None, report: Report = lambda text: None,
 ) -> Checked:  # fmt: skip
     """Compares a bundle's greedy tokens, in its engine, with those of the checkpoint in ``against``; tokens of a quantised one
-    with those of eager in the same scheme, and how many are those of the model as it is."""
+    with those of eager in the same scheme, and how many are those of the model as it is. The graphs of a model that generates
+    none are called as those of other exports, unless a ``count`` of tokens is asked for."""
     from ..capture.configuration import load_config
     from ..capture.twin import model_class
     from ..run.bundles import open_bundle
     from ..run.runners import BundleProcess, EngineMissing, RunError, find_runner
     from .media import has_media, media_row
-    from .tokens import agreement_row, expected_runs, run_bundle, tokenizer_row
+    from .tokens import NEW_TOKENS, agreement_row, expected_runs, run_bundle, tokenizer_row
 
     start = cpu_seconds()
     bundle = open_bundle(path)
@@ -77,12 +79,15 @@ def check_bundle(
         raise ExportError(f"{path} has no models", code="invalid-input", hint="give what argosy export wrote")
     report("loading the checkpoint")
     config = load_config(against, trust_remote_code=trust_remote_code)
-    cls = model_class(config, bundle.manifest.get("task") or None)
+    cls: Any = model_class(config, bundle.manifest.get("task") or None)
+    if not cls.can_generate():
+        if count:
+            raise ExportError(f"{cls.__name__} generates no tokens", code="invalid-input", hint="--tokens is for models that do")
+        return check_export(bundle.graphs[0].parent, against, text=text, trust_remote_code=trust_remote_code, report=report)
+    count = count or NEW_TOKENS
     engine = next(row for row in ENGINES.values() if row.suffix == bundle.graphs[0].suffix)
     dtype = engine.dtype(str(bundle.graphs[0]))
     model = load_model(cls, against, dtype, trust_remote_code)
-    if not model.can_generate():
-        raise ExportError(f"{cls.__name__} generates no tokens", code="invalid-input", hint="--tokens is for models that do")
     tolerance = engine.tolerance(dtype)
     checked = Checked("tokens", runner.name, cls.__name__, bundle.manifest.get("task") or "", tolerance)
     report("running the eager model")

@@ -14,11 +14,12 @@ from typing import Any
 import torch
 
 from .captures import edge_shapes
-from ..capture.session import Session
+from ..capture.components import Shape
+from ..capture.session import Session, shape_limits
 from ..errors import ExportError
 from .checked import Checked
 from .comparison import ROUNDED_ROWS, Comparison, Report, axis_rows, cpu_seconds, load_model, real_shapes
-from .engines import ENGINES, find_export
+from .engines import ENGINES, Export, find_export
 from .rows import Row
 from .schemes import QuantizedModel
 
@@ -80,7 +81,7 @@ def _check_in(
     dtype: str, session: Session, folder: Path, request: TwinRequest, checked: Checked, report: Report
 ) -> None:
     from ..capture.configuration import canonical
-    from ..capture.session import shape_limits, trace_session, write_session
+    from ..capture.session import trace_session, write_session
     from ..capture.weight_plan import make_weight_plan, write_weight_plan
 
     saved = folder / "twin"
@@ -94,25 +95,31 @@ def _check_in(
     _export(request, session, folder, dtype, output)
     export = find_export(output)
     report("comparing")
-    limits = shape_limits(session)
+    comparison = _comparison(dtype, session, saved, request, export)
+    checked.rows += comparison.run(_shapes(dtype, session), observed=dtype == "float32", tokens=int(dtype == "float32"))
+    if dtype == "float32" and export.has_components:
+        checked.rows += axis_rows(export, comparison.expected.calls)
+
+
+def _comparison(dtype: str, session: Session, saved: Path, request: TwinRequest, export: Export, suffix: str = "") -> Comparison:
     if dtype == "float32":
-        shapes = {each.name: edge_shapes(each, limits) for each in session.components}
-        comparison = Comparison(session.twin, session.components, export, checked.tolerance, limits=limits)
-        checked.rows += comparison.run(shapes, observed=True, tokens=1)
-        if export.has_components:
-            checked.rows += axis_rows(export, comparison.expected.calls)
-        return
+        return Comparison(session.twin, session.components, export, export.engine.twin_tolerance,
+                          limits=shape_limits(session), suffix=suffix)  # fmt: skip
     model = load_model(session.model_class, saved, dtype, request.trust_remote_code)
-    shapes = {each.name: real_shapes(each) for each in session.components}
     exact = load_model(session.model_class, saved, dtype, request.trust_remote_code).float()
-    comparison = Comparison(model, session.components, export, export.engine.tolerance(dtype), limits=(), suffix=f", {dtype}",
-                            exact=exact)  # fmt: skip
-    checked.rows += comparison.run(shapes)
+    return Comparison(model, session.components, export, export.engine.tolerance(dtype), suffix=f"{suffix}, {dtype}", exact=exact)
+
+
+def _shapes(dtype: str, session: Session) -> dict[str, list[Shape]]:
+    """All edges in float32, a few in the dtype that is asked for."""
+    limits = shape_limits(session)
+    return {each.name: edge_shapes(each, limits) if dtype == "float32" else real_shapes(each) for each in session.components}
 
 
 def _check_bundle(dtype: str, session: Session, folder: Path, request: TwinRequest, report: Report) -> list[Row]:
-    """The twin as a bundle, in the engine that it is for, beside the twin in float32; a row that says so if the engine is not
-    there. Graphs of bundles may have ops of the engine's own, which no other run computes."""
+    """The twin as a bundle, beside the twin in float32; a row that says so if the engine is not there. Graphs of bundles may
+    have ops of the engine's own, which no other run computes. Models that generate run in the engine that the bundle is for;
+    of others it takes the graphs as they are, so these are called as components are."""
     from ..capture.twin import save
     from ..run.bundles import open_bundle
     from ..run.runners import RUNNERS, BundleProcess, EngineMissing, RunError
@@ -120,9 +127,9 @@ def _check_bundle(dtype: str, session: Session, folder: Path, request: TwinReque
     from .tokens import NEW_TOKENS, expected_runs, run_bundle
 
     runner = RUNNERS.get(request.bundle_engine)
-    if runner is None or not session.twin.can_generate():
+    if runner is None:
         return []
-    report(f"running the twin in {runner.title}")
+    report(f"running the twin as a bundle for {runner.title}")
     save(session.twin, folder / "twin")
     engine, bundle = ENGINES[request.engine], folder / f"bundle-{dtype}"
     tolerance = engine.twin_tolerance if dtype == "float32" else engine.tolerance(dtype)
@@ -133,6 +140,9 @@ def _check_bundle(dtype: str, session: Session, folder: Path, request: TwinReque
         note = f"{runner.title} does not run the twin: {str(error).splitlines()[0]}"
         return [Row("bundle", "engine", "", None, note=note)]
     opened = open_bundle(bundle)
+    if not session.twin.can_generate():
+        export = find_export(opened.graphs[0].parent)
+        return _comparison(dtype, session, folder / "twin", request, export, ", bundle").run(_shapes(dtype, session))
     scheme: contextlib.AbstractContextManager = contextlib.nullcontext()
     if quantized := opened.manifest.get("quantized"):
         scheme = stored = QuantizedModel(session.twin, quantized, dtype=getattr(torch, dtype))
