@@ -134,10 +134,12 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
   return outcome;
 }
 
-CheckOutcome check_written(const fs::path& written, const CaptureRequest& request, std::string_view backend,
-                           const std::string& text, const Environment& environment, Terminal& terminal) {
+CheckOutcome check_written(const fs::path& written, const std::string& variant, const CaptureRequest& request,
+                           std::string_view backend, const std::string& text, const Environment& environment,
+                           Terminal& terminal) {
   ReportFile report;
   std::vector<std::string> arguments = {written.string()};
+  add(arguments, "--variant", variant);
   add(arguments, "--against", request.model.string());
   add(arguments, "--engine", std::string(backend));
   add(arguments, "--text", text);
@@ -161,6 +163,7 @@ int run_check(const CheckOptions& options, const Environment& environment, const
   std::vector<std::string> command = {pythons[0], "-m", kModule, options.bundle, "--against", model->string()};
   add(command, "--calls", options.calls);
   add(command, "--text", options.text);
+  add(command, "--variant", options.variant);
   if (options.tokens > 0) add(command, "--tokens", format("{}", options.tokens));
   if (options.json) command.emplace_back("--json");
   if (options.source.trust_remote_code) command.emplace_back("--trust-remote-code");

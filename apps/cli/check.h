@@ -28,9 +28,9 @@ CheckOutcome check_twin(const CaptureRequest& request, const std::filesystem::pa
                         const BackendOptions& options, const Environment& environment, Terminal& terminal);
 
 /// Compares what was just written (a file of any name, or a folder) with the model's own weights, greedy tokens too,
-/// and on the words of the file `text`; empty: on some that the tokenizer knows.
-CheckOutcome check_written(const std::filesystem::path& written, const CaptureRequest& request,
-                           std::string_view backend, const std::string& text, const Environment& environment,
-                           Terminal& terminal);
+/// and on the words of the file `text`; empty: on some that the tokenizer knows. `variant`: of several in the folder.
+CheckOutcome check_written(const std::filesystem::path& written, const std::string& variant,
+                           const CaptureRequest& request, std::string_view backend, const std::string& text,
+                           const Environment& environment, Terminal& terminal);
 
 }  // namespace argosy::cli

@@ -8,6 +8,7 @@
 #include "argosy/version.h"
 #include "backends/onnx/quantize.h"
 #include "base/text.h"
+#include "driver/variants.h"
 #include "engines/device.h"
 #include "engines/engine.h"
 
@@ -99,13 +100,33 @@ void add_model(CLI::App& command, ModelOptions& options, const std::string& what
   command.add_flag("--trust-remote-code", options.trust_remote_code, "Run code that comes with the model");
 }
 
+std::map<std::string, std::string> names_of_dtypes() {
+  return {{"auto", "auto"},    {"float32", "float32"},   {"fp32", "float32"}, {"float16", "float16"},
+          {"fp16", "float16"}, {"bfloat16", "bfloat16"}, {"bf16", "bfloat16"}};
+}
+
 void add_dtype(CLI::App* command, std::string& dtype) {
-  const std::map<std::string, std::string> names = {
-      {"auto", "auto"},    {"float32", "float32"},   {"fp32", "float32"}, {"float16", "float16"},
-      {"fp16", "float16"}, {"bfloat16", "bfloat16"}, {"bf16", "bfloat16"}};
   command->add_option("--dtype", dtype, "auto (default: the configuration's), float32, float16 or bfloat16; fp32 …")
-      ->transform(CLI::Transformer(names).description(""))
+      ->transform(CLI::Transformer(names_of_dtypes()).description(""))
       ->check(CLI::IsMember({"auto", "float32", "float16", "bfloat16"}).description(""));
+}
+
+/// A dtype, or variants.
+void add_variants(CLI::App* command, ExportOptions& options) {
+  command->add_option_function<std::string>(
+      "--dtype",
+      [&options, names = names_of_dtypes()](const std::string& text) {
+        if (auto found = names.find(text); found != names.end()) {
+          options.dtype = found->second;
+          return;
+        }
+        auto variants = read_variants(text);
+        if (!variants)
+          throw CLI::ValidationError("--dtype", format("{}; {}", variants.error().message, variants.error().hint));
+        options.variants = *std::move(variants);
+      },
+      "auto (default: the configuration's), fp32, fp16 or bf16; or variants, such as fp32,q4: of fp32, fp16, q4, q4f16 "
+      "and q8, or all");
 }
 
 void add_capture(CLI::App& app, CaptureOptions& options) {
@@ -162,14 +183,14 @@ std::string is_size(const std::string& text) {
 
 /// What every export has.
 CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::string& name, const std::string& what,
-                      const std::string& output) {
+                      const std::string& output, bool has_variants = false) {
   CLI::App* command = parent.add_subcommand(name, what);
   command->callback([&options, name] { options.backend = name; });
   add_model(*command, options.source, "The model's folder, or ORG/NAME of the Hub");
   command->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
   command->add_option("--shape", options.shape, "Narrows dims: batch=1,sequence=1..2048");
   command->add_flag("--prefill", options.prefill, "Also a program for prompts without a past");
-  add_dtype(command, options.dtype);
+  has_variants ? add_variants(command, options) : add_dtype(command, options.dtype);
   command->add_option("--adapter", options.adapter, "The folder of a LoRA adapter of PEFT, which is merged");
   command->add_option("--capture", options.capture, "The graphs (default: the cache's, else by Python)");
   command->add_option("--plan", options.plan,
@@ -208,8 +229,9 @@ std::vector<std::string> names_of_engines(std::string_view backend = "") {
 }
 
 void add_onnx(CLI::App& parent, ExportOptions& options) {
-  CLI::App* command = add_backend(parent, options, "onnx", "Models for ONNX Runtime",
-                                  "NAME.onnx: one model; else a folder with one a component (default: MODEL-onnx)");
+  CLI::App* command =
+      add_backend(parent, options, "onnx", "Models for ONNX Runtime",
+                  "NAME.onnx: one model; else a folder with one a component (default: MODEL-onnx)", true);
   OnnxOptions& onnx = options.backend_options.onnx;
   command->add_option("--opset", onnx.lowering.opset, "Version of ONNX's ops, 18 to 24 (default: 22)")
       ->check(CLI::Range(onnx::kMinOpset, onnx::kMaxOpset).description(""));
@@ -335,6 +357,8 @@ void add_check(CLI::App& app, CheckOptions& options) {
   add_model(*command, options.source, "The folder that it was exported from, or ORG/NAME", "--against,--model");
   command->add_option("--calls", options.calls, "Which ones: edge, observed, greedy, text (default: all), by commas");
   command->add_option("--text", options.text, "A file of text that both read, for figures of quality");
+  command->add_option("--variant", options.variant,
+                      "Of a bundle that has several: fp32, q4 and so on (default: its first)");
   command->add_option("--tokens", options.tokens, "Instead: so many greedy tokens, in the engine that a bundle is for")
       ->check(CLI::Range(1, 4096).description(""));
   command->add_flag("--json", options.json, "The table as one JSON object");
@@ -343,6 +367,8 @@ void add_check(CLI::App& app, CheckOptions& options) {
 void add_run(CLI::App& app, RunOptions& options) {
   CLI::App* command = app.add_subcommand("run", "Generate text with a bundle in its engine, by python -m argosy.run");
   command->add_option("bundle", options.bundle, "The folder that argosy export onnx --for ENGINE wrote")->required();
+  command->add_option("--variant", options.variant,
+                      "Of a bundle that has several: fp32, q4 and so on (default: its first)");
   command->add_option("--prompt", options.prompt, "What the text goes on from");
   command->add_option("--image", options.images, "A file, for models that see; again for another")
       ->allow_extra_args(false);

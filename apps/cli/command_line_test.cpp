@@ -85,6 +85,19 @@ TEST(CommandLineTest, rejects_what_makes_no_sense_as_usage) {
   EXPECT_EQ(refused({"export", "pt2", "--model", "m", "a", "-o", "b"}), kUsage);
   EXPECT_EQ(refused({"export", "pt2", "--model", "m", "--dtype=int3"}), kUsage);
   EXPECT_EQ(refused({"export", "pt2", "--model", "m", "--memory=much"}), kUsage);
+  EXPECT_EQ(refused({"export", "pt2", "--model", "m", "--dtype=fp32,q4"}), kUsage);
+  EXPECT_EQ(refused({"export", "onnx", "--model", "m", "--dtype=int3"}), kUsage);
+}
+
+TEST(CommandLineTest, dtypes_of_onnx_are_one_or_several_variants) {
+  auto given = [](const std::string& text) {
+    return std::get<ExportOptions>(parsed({"export", "onnx", "--model", "m", "--dtype", text}).command);
+  };
+  EXPECT_EQ(given("fp16").dtype, "float16");
+  EXPECT_TRUE(given("fp16").variants.empty());
+  EXPECT_EQ(given("fp16,q4").variants, (std::vector<std::string>{"fp16", "q4"}));
+  EXPECT_EQ(given("q8").variants, std::vector<std::string>{"q8"});
+  EXPECT_EQ(given("all").variants.size(), 5U);
 }
 
 TEST(CommandLineTest, run_takes_media_one_file_a_flag) {

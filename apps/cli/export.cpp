@@ -15,8 +15,8 @@
 #include "driver/export_hooks.h"
 #include "driver/process_memory.h"
 #include "driver/validate_export.h"
+#include "export_jobs.h"
 #include "model_source.h"
-#include "python.h"
 #include "table.h"
 
 namespace argosy::cli {
@@ -26,79 +26,29 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxThreads = 4;
 constexpr size_t kShownFixedDims = 4;
+constexpr std::string_view kInCache = "in the cache";
 constexpr uint64_t kUsualScratch = uint64_t{64} << 20, kLeastScratch = uint64_t{4} << 20;
 
-/// The model's files, as far as they are there; what is missing is made by Python.
-struct Inputs {
-  CaptureRequest request;
-  Checkpoint checkpoint;
-  PythonWork capture_work, plan_work;
-};
-
-Result<Inputs> find_inputs(const ExportOptions& options, const Backend& backend, const Environment& environment,
-                           Terminal& terminal) {
-  Inputs inputs;
-  ARGOSY_TRY(fs::path model, obtain_model(options.source, ModelParts::kWeights, environment, terminal));
-  inputs.request = capture_request(options, model);
-  // A capture that is named has the dtype that it has.
-  if (options.capture.empty()) {
-    ARGOSY_TRY(inputs.request.dtype, export_dtype(backend, model, options.dtype));
-    if (inputs.request.dtype != options.dtype) {
-      terminal.log(LogLevel::kInfo, format("the configuration asks for bfloat16, which {} engines lack: exporting {}",
-                                           backend.name, inputs.request.dtype));
-    }
-  }
-  if (!options.adapter.empty() && options.check == CheckMode::kFull) {
-    return fail(ErrorCode::kUnsupportedFeature, "--check full compares with the model alone, without its adapter",
-                "leave out --check full, or merge the adapter with PEFT and export the merged model");
-  }
-  ARGOSY_TRY(inputs.checkpoint, Checkpoint::open(model));
-  ARGOSY_TRY_STATUS(add_adapter(options.adapter, inputs.checkpoint, inputs.request));
-  ARGOSY_TRY(inputs.capture_work, capture_work(inputs.request));
-  ARGOSY_TRY(inputs.plan_work, weight_plan_work(inputs.request, inputs.checkpoint));
-  inputs.capture_work.renew = inputs.plan_work.renew = options.recapture;
-  return inputs;
-}
-
-/// A file that the user names, else the cache's; made if it has none.
-Result<fs::path> obtain_file(const std::string& named, const PythonWork& work, const Environment& environment,
-                             Terminal& terminal) {
-  if (!named.empty()) return fs::path(named);
-  ARGOSY_TRY(Obtained obtained, obtain_by_python(work, environment, terminal));
-  return obtained.entry.path;
-}
-
-/// What the user asked for, for the bundle; the backend knows its own options.
-std::vector<std::string> options_of_graphs(const ExportOptions& options, const Inputs& inputs) {
-  std::vector<std::string> asked;
-  if (!options.task.empty()) asked.push_back(format("--task={}", options.task));
-  if (!options.shape.empty()) asked.push_back(format("--shape={}", options.shape));
-  if (options.prefill) asked.emplace_back("--prefill");
-  if (inputs.request.dtype != "auto") asked.push_back(format("--dtype={}", inputs.request.dtype));
-  return asked;
-}
-
 /// Where the check ran, if the export is for something else.
-std::string place_of_check(const ExportOptions& options, const Backend& backend) {
-  const std::string& device = options.backend_options.onnx.device;
+std::string place_of_check(const ExportJob& job, const Backend& backend) {
+  const std::string& device = job.options.backend_options.onnx.device;
   return backend.name == "onnx" && device != "cpu" ? format(" (on the CPU, not on {})", device) : "";
 }
 
 /// What the export says of its check. One on a twin is done now; nullopt: it did not pass. An error: it could not be
 /// carried through, though everything that it needs is there.
-Result<std::optional<ExportCheck>> check_before_writing(const ExportOptions& options, const Backend& backend,
-                                                        const Inputs& inputs, const fs::path& capture,
+Result<std::optional<ExportCheck>> check_before_writing(const ExportJob& job, const Backend& backend,
                                                         const Environment& environment, Terminal& terminal) {
+  const ExportOptions& options = job.options;
   if (options.check == CheckMode::kOff) return ExportCheck{"off", "not asked for", ""};
   if (options.check == CheckMode::kFull) {  // or there will be no export
     return ExportCheck{"full", "",
-                       "this model with its own weights agrees with PyTorch" + place_of_check(options, backend)};
+                       "this model with its own weights agrees with PyTorch" + place_of_check(job, backend)};
   }
-  CheckOutcome outcome = check_twin(inputs.request, capture, backend, options.backend_options, environment, terminal);
+  CheckOutcome outcome = check_twin(job.request, job.capture, backend, options.backend_options, environment, terminal);
   switch (outcome.kind) {
     case CheckOutcome::Kind::kWrong: return std::nullopt;
-    case CheckOutcome::Kind::kRight:
-      return ExportCheck{"twin", "", outcome.compared + place_of_check(options, backend)};
+    case CheckOutcome::Kind::kRight: return ExportCheck{"twin", "", outcome.compared + place_of_check(job, backend)};
     case CheckOutcome::Kind::kFailed:
       return fail(ErrorCode::kInternal, format("the export could not be checked: {}", outcome.why),
                   "its last lines are above; --check off exports the model unchecked");
@@ -109,10 +59,9 @@ Result<std::optional<ExportCheck>> check_before_writing(const ExportOptions& opt
 }
 
 /// The check on the model's own weights, of what is written but not there yet. `outcome` tells how it ended.
-Status check_before_commit(const fs::path& written, const ExportOptions& options, const Backend& backend,
-                           const Inputs& inputs, const Environment& environment, Terminal& terminal,
-                           CheckOutcome& outcome) {
-  outcome = check_written(written, inputs.request, backend.name, options.text, environment, terminal);
+Status check_before_commit(const fs::path& written, const ExportJob& job, const Backend& backend,
+                           const Environment& environment, Terminal& terminal, CheckOutcome& outcome) {
+  outcome = check_written(written, job.variant, job.request, backend.name, job.options.text, environment, terminal);
   if (outcome.kind == CheckOutcome::Kind::kRight) return {};
   return fail(ErrorCode::kInvalidInput, format("not checked: {}", outcome.why),
               "--check twin or off exports without it");
@@ -139,7 +88,9 @@ int thread_count(int wanted) {
 std::string components_text(const Export& prepared) {
   std::vector<std::string> names;
   for (const ExportFile& file : prepared.files()) {
-    names.insert(names.end(), file.components.begin(), file.components.end());
+    for (const std::string& name : file.components) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);  // each variant has it
+    }
   }
   return format("{} ({})", count_of(names.size(), "component"), join(names, ", "));
 }
@@ -162,34 +113,40 @@ Result<std::string> state_in_cache(const std::string& named, const PythonWork& w
   if (!named.empty()) return named;
   if (work.renew) return "to be made anew by Python";
   ARGOSY_TRY(auto entry, CaptureCache(environment.cache).find(work.kind, work.key));
-  return entry ? "in the cache" : "not in the cache, to be made by Python";
+  return entry ? std::string(kInCache) : "not in the cache, to be made by Python";
 }
 
-/// What an export would do. Exact if capture and plan are at hand, else by the checkpoint alone.
-Status dry_run(const ExportOptions& options, const Backend& backend, const Inputs& inputs,
+/// Whether captures and plans are at hand; rows of the table say so.
+Result<bool> add_states(Table& table, const ExportJobs& jobs, const Environment& environment) {
+  bool are_there = true;
+  for (const auto& job : jobs) {
+    const std::string of = job->variant.empty() ? "" : format(" of {}", job->variant);
+    ARGOSY_TRY(std::string capture, state_in_cache(job->options.capture, job->capture_work, environment));
+    ARGOSY_TRY(std::string plan, state_in_cache(job->options.plan, job->plan_work, environment));
+    table.add({"capture" + of, capture});
+    table.add({"weight plan" + of, plan});
+    are_there = are_there && (!job->options.capture.empty() || capture == kInCache) &&
+                (!job->options.plan.empty() || plan == kInCache);
+  }
+  return are_there;
+}
+
+/// What an export would do. Exact if captures and plans are at hand, else by the checkpoint alone.
+Status dry_run(const ExportOptions& options, const Backend& backend, const ExportJobs& jobs,
                const ExportDestination& destination, const Environment& environment, Diagnostics& diagnostics,
                Terminal& terminal) {
   ARGOSY_TRY_STATUS(check_replaceable(destination));
-  ARGOSY_TRY(std::string capture, state_in_cache(options.capture, inputs.capture_work, environment));
-  ARGOSY_TRY(std::string plan, state_in_cache(options.plan, inputs.plan_work, environment));
+  const Checkpoint& checkpoint = jobs[0]->checkpoint;
   Table table("ll", 0);
-  table.add({"model", inputs.request.model.string()});
-  table.add({"checkpoint", format("{} in {}, {}", count_of(inputs.checkpoint.tensors().size(), "tensor"),
-                                  count_of(inputs.checkpoint.files().size(), "file"),
-                                  format_bytes(inputs.checkpoint.total_bytes()))});
-  table.add({"capture", capture});
-  table.add({"weight plan", plan});
-  bool is_exact =
-      (!options.capture.empty() || capture == "in the cache") && (!options.plan.empty() || plan == "in the cache");
+  table.add({"model", jobs[0]->request.model.string()});
+  table.add(
+      {"checkpoint", format("{} in {}, {}", count_of(checkpoint.tensors().size(), "tensor"),
+                            count_of(checkpoint.files().size(), "file"), format_bytes(checkpoint.total_bytes()))});
+  ARGOSY_TRY(bool is_exact, add_states(table, jobs, environment));
   std::string output = destination.path.string();
   if (is_exact) {
-    ARGOSY_TRY(fs::path capture_file, obtain_file(options.capture, inputs.capture_work, environment, terminal));
-    ARGOSY_TRY(fs::path plan_file, obtain_file(options.plan, inputs.plan_work, environment, terminal));
-    ARGOSY_TRY(WeightPlan weight_plan, WeightPlan::read(plan_file));
-    ARGOSY_TRY(std::unique_ptr<Export> prepared,
-               backend.prepare({capture_file, &weight_plan, &inputs.checkpoint, inputs.request.model,
-                                options_of_graphs(options, inputs)},
-                               destination, options.backend_options, diagnostics));
+    ARGOSY_TRY_STATUS(obtain_captures(jobs, environment, terminal));
+    ARGOSY_TRY(std::unique_ptr<Export> prepared, prepare(jobs, backend, destination, diagnostics));
     ARGOSY_TRY(size_t scratch, scratch_bytes(options.memory_bytes));
     for (const ExportFile& file : prepared->files()) {
       fs::path path = destination.is_folder ? destination.path / file.file : destination.path.parent_path() / file.file;
@@ -202,13 +159,59 @@ Status dry_run(const ExportOptions& options, const Backend& backend, const Input
     table.add({"peak memory", format("at most {}", format_bytes(peak_rss_bytes() + scratch))});
   } else {
     table.add({"would write", format("{}{}, about {}", output, destination.is_folder ? "/" : "",
-                                     format_bytes(inputs.checkpoint.total_bytes()))});
+                                     format_bytes(checkpoint.total_bytes()))});
     table.add({"peak memory", "not known before the capture is made"});
   }
   if (auto space = disk_space_for(destination.path))
     table.add({"free disk", format("{} in {}", format_bytes(space->free_bytes), space->folder.string())});
   if (terminal.print(table.text())) return {};
   return fail(ErrorCode::kIo, "cannot write to stdout", "check where it leads to");
+}
+
+/// Refuses what can be refused before work that takes time.
+Status validate(const ExportJobs& jobs, const Backend& backend, const ExportDestination& destination,
+                Diagnostics& diagnostics) {
+  for (const auto& job : jobs) {
+    const ExportOptions& options = job->options;
+    ExportRequest request{&backend,         &options.backend_options, &destination,
+                          &job->checkpoint, job->request.model,       job->request.dtype,
+                          options.shape,    options.prefill,          options.capture};
+    ARGOSY_TRY_STATUS(validate_export(request, diagnostics.notes));
+    ARGOSY_TRY([[maybe_unused]] size_t least, scratch_bytes(options.memory_bytes));
+    job->capture_work.check_components = [request](std::span<const ComponentDims> components) {
+      return validate_components(request, components);
+    };
+  }
+  return {};
+}
+
+/// How each job was checked, before anything is written; fewer than jobs: one of them is wrong.
+Result<std::vector<ExportCheck>> check_jobs(const ExportJobs& jobs, const Backend& backend,
+                                            const Environment& environment, Terminal& terminal) {
+  std::vector<ExportCheck> checks;
+  for (const auto& job : jobs) {
+    ARGOSY_TRY(std::optional<ExportCheck> check, check_before_writing(*job, backend, environment, terminal));
+    if (!check) break;
+    checks.push_back(*std::move(check));
+  }
+  return checks;
+}
+
+/// What was written, for the user.
+void print_summary(const Export& prepared, const ExportJobs& jobs, const std::vector<std::string>& compared,
+                   double seconds, Terminal& terminal) {
+  const std::string variants = jobs.size() == 1 ? "" : format("{} variants, ", jobs.size());
+  terminal.print_error(format(
+      "argosy: {}: {}, {}, {}{} written in {:.1f} s ({}/s), {}peak memory {}\n", prepared.destination().path.string(),
+      prepared.model_class(), components_text(prepared), variants, format_bytes(prepared.total_bytes()), seconds,
+      format_bytes(static_cast<uint64_t>(static_cast<double>(prepared.total_bytes()) / seconds)), linked_text(prepared),
+      format_bytes(peak_rss_bytes())));
+  for (const std::string& line : prepared.summary()) terminal.print_error(format("argosy: {}\n", line));
+  for (const std::string& line : prepared.limits()) terminal.print_error(format("argosy: {}\n", line));
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const std::string of = jobs[i]->variant.empty() ? "" : format(" of {}", jobs[i]->variant);
+    terminal.print_error(format("argosy: check{}: {}\n", of, compared[i]));
+  }
 }
 
 Result<ExitCode> export_model(const ExportOptions& options, const Backend& backend, const Environment& environment,
@@ -222,31 +225,18 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
       return kDone;
     }
   }
-  ARGOSY_TRY(Inputs inputs, find_inputs(options, backend, environment, terminal));
-  ExportRequest request{&backend,           &options.backend_options, &destination,
-                        &inputs.checkpoint, inputs.request.model,     inputs.request.dtype,
-                        options.shape,      options.prefill,          options.capture};
-  ARGOSY_TRY_STATUS(validate_export(request, diagnostics.notes));
-  ARGOSY_TRY([[maybe_unused]] size_t least, scratch_bytes(options.memory_bytes));
-  inputs.capture_work.check_components = [request](std::span<const ComponentDims> components) {
-    return validate_components(request, components);
-  };
+  ARGOSY_TRY(ExportJobs jobs, find_jobs(options, backend, environment, terminal));
+  ARGOSY_TRY_STATUS(validate(jobs, backend, destination, diagnostics));
   if (options.dry_run) {
-    ARGOSY_TRY_STATUS(dry_run(options, backend, inputs, destination, environment, diagnostics, terminal));
+    ARGOSY_TRY_STATUS(dry_run(options, backend, jobs, destination, environment, diagnostics, terminal));
     return kDone;
   }
-  ARGOSY_TRY(fs::path capture, obtain_file(options.capture, inputs.capture_work, environment, terminal));
-  ARGOSY_TRY(fs::path plan_file, obtain_file(options.plan, inputs.plan_work, environment, terminal));
-  ARGOSY_TRY(WeightPlan plan, WeightPlan::read(plan_file));
-  ARGOSY_TRY(
-      std::unique_ptr<Export> prepared,
-      backend.prepare({capture, &plan, &inputs.checkpoint, inputs.request.model, options_of_graphs(options, inputs)},
-                      destination, options.backend_options, diagnostics));
+  ARGOSY_TRY_STATUS(obtain_captures(jobs, environment, terminal));
+  ARGOSY_TRY(std::unique_ptr<Export> prepared, prepare(jobs, backend, destination, diagnostics));
   warn_of_fixed_dims(*prepared, terminal);
   for (const std::string& note : diagnostics.notes) terminal.log(LogLevel::kWarn, note);
-  ARGOSY_TRY(std::optional<ExportCheck> check,
-             check_before_writing(options, backend, inputs, capture, environment, terminal));
-  if (!check) {
+  ARGOSY_TRY(std::vector<ExportCheck> checks, check_jobs(jobs, backend, environment, terminal));
+  if (checks.size() < jobs.size()) {
     terminal.print_error(
         format("argosy: nothing is written to {}; --check off exports it anyway\n", destination.path.string()));
     return kWrong;
@@ -254,14 +244,21 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
   ExportWriteOptions write;
   ARGOSY_TRY(write.scratch_bytes, scratch_bytes(options.memory_bytes));
   write.threads = thread_count(options.threads);
-  write.check = *check;
+  write.check = checks[0];
+  write.further_checks.assign(checks.begin() + 1, checks.end());
   write.progress = terminal.progress_hook();
   write.on_warning = [&](const std::string& text) { terminal.log(LogLevel::kWarn, text); };
+  std::vector<std::string> compared;
+  for (const ExportCheck& check : checks) compared.push_back(check.text());
   auto start = std::chrono::steady_clock::now();
   CheckOutcome full;
   if (options.check == CheckMode::kFull) {
-    write.before_commit = [&](const fs::path& written) {
-      return check_before_commit(written, options, backend, inputs, environment, terminal, full);
+    write.before_commit = [&](const fs::path& written) -> Status {
+      for (size_t i = 0; i < jobs.size(); ++i) {
+        ARGOSY_TRY_STATUS(check_before_commit(written, *jobs[i], backend, environment, terminal, full));
+        compared[i] = full.compared;
+      }
+      return {};
     };
   }
   Status written = prepared->write(write);
@@ -273,15 +270,8 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
     return kWrong;
   }
   ARGOSY_TRY_STATUS(std::move(written));
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  terminal.print_error(
-      format("argosy: {}: {}, {}, {} written in {:.1f} s ({}/s), {}peak memory {}\n", destination.path.string(),
-             prepared->model_class(), components_text(*prepared), format_bytes(prepared->total_bytes()), seconds,
-             format_bytes(static_cast<uint64_t>(static_cast<double>(prepared->total_bytes()) / seconds)),
-             linked_text(*prepared), format_bytes(peak_rss_bytes())));
-  for (const std::string& line : prepared->summary()) terminal.print_error(format("argosy: {}\n", line));
-  for (const std::string& line : prepared->limits()) terminal.print_error(format("argosy: {}\n", line));
-  terminal.print_error(format("argosy: check: {}\n", full.compared.empty() ? check->text() : full.compared));
+  print_summary(*prepared, jobs, compared,
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), terminal);
   return kDone;
 }
 

@@ -114,11 +114,12 @@ enum class CheckMode : uint8_t { kTwin, kFull, kOff };
 struct ExportOptions : GraphOptions {
   std::string backend;  // a name of driver/backends.h
   BackendOptions backend_options;
-  std::string capture, plan;  // files; empty: from the cache, or made by Python
-  std::string adapter;        // a folder; empty: none
-  std::string output;         // empty: by the model's name
-  uint64_t memory_bytes = 0;  // the most that the process may take; 0: what it needs
-  int threads = 0;            // 0: as many as there are cores, up to a few
+  std::vector<std::string> variants;  // names of driver/variants.h; empty: one export, as the other options say
+  std::string capture, plan;          // files; empty: from the cache, or made by Python
+  std::string adapter;                // a folder; empty: none
+  std::string output;                 // empty: by the model's name
+  uint64_t memory_bytes = 0;          // the most that the process may take; 0: what it needs
+  int threads = 0;                    // 0: as many as there are cores, up to a few
   CheckMode check = CheckMode::kTwin;
   std::string text;  // of CheckMode::kFull: a file of text that both read; empty: some words that the tokenizer knows
   bool dry_run = false;
@@ -130,12 +131,14 @@ struct CheckOptions {
   ModelOptions source;  // what it was exported from
   std::string calls;    // which ones; empty: all
   std::string text;     // a file of text that both read; empty: some words that the tokenizer knows
+  std::string variant;  // of several in a bundle; empty: what its engine opens by itself
   int tokens = 0;       // greedy ones in the bundle's engine, instead of calls; 0: calls
   bool json = false;
 };
 
 struct RunOptions {
   std::string bundle;
+  std::string variant;  // of several in it; empty: what its engine opens by itself
   std::string prompt;
   std::vector<std::string> images, audios;  // files
   int max_new_tokens = 128;

@@ -78,12 +78,24 @@ ExportInput with_options(ExportInput input, const std::vector<std::string>& argu
   return input;
 }
 
-Result<std::unique_ptr<Export>> export_onnx(const ExportInput& input, const ExportDestination& destination,
-                                            const BackendOptions& options, Diagnostics& diagnostics) {
+ExportInput with_onnx_options(const ExportInput& input, const BackendOptions& options) {
   std::vector<std::string> arguments = onnx_arguments(options);
   if (options.onnx.engine != OnnxOptions().engine)
     arguments.insert(arguments.begin(), format("--for={}", options.onnx.engine));
-  return prepare_onnx(with_options(input, arguments), destination, options.onnx, diagnostics);
+  return with_options(input, arguments);
+}
+
+Result<std::unique_ptr<Export>> export_onnx(const ExportInput& input, const ExportDestination& destination,
+                                            const BackendOptions& options, Diagnostics& diagnostics) {
+  return prepare_onnx(with_onnx_options(input, options), destination, options.onnx, diagnostics);
+}
+
+Result<std::unique_ptr<Export>> export_onnx_variants(std::vector<ExportVariant> variants,
+                                                     const ExportDestination& destination, Diagnostics& diagnostics) {
+  std::vector<OnnxVariant> wanted;
+  for (ExportVariant& each : variants)
+    wanted.push_back({std::move(each.name), with_onnx_options(each.input, each.options), each.options.onnx});
+  return prepare_onnx_variants(std::move(wanted), destination, diagnostics);
 }
 
 Result<std::unique_ptr<Export>> export_executorch(const ExportInput& input, const ExportDestination& destination,
@@ -96,7 +108,7 @@ constexpr Backend kBackends[] = {
     // Few of ExecuTorch's kernels take bfloat16.
     {"executorch", ".pte", "float32", export_executorch, executorch_arguments, true},
     // ONNX Runtime's CPU kernels have no bfloat16.
-    {"onnx", ".onnx", "float32", export_onnx, onnx_arguments},
+    {"onnx", ".onnx", "float32", export_onnx, onnx_arguments, false, export_onnx_variants},
     {"pt2", ".pt2", "auto", export_pt2, no_arguments},
 };
 

@@ -12,6 +12,13 @@
 
 namespace argosy {
 
+/// One of several ways in which an export stores a model (variants.h).
+struct ExportVariant {
+  std::string name;
+  ExportInput input;
+  BackendOptions options;
+};
+
 /// A format that programs are exported to. Another one is another row.
 struct Backend {
   std::string_view name;    // "onnx": as commands and the check call it
@@ -25,6 +32,10 @@ struct Backend {
   std::vector<std::string> (*graph_arguments)(const BackendOptions& options);
   /// Whether sizes that users ask for are bounds of the lowering (ExecutorchOptions::shape), not of the capture.
   bool bounds_dims = false;
+  /// Several variants of one model in one folder; null: the backend has none.
+  Result<std::unique_ptr<Export>> (*prepare_variants)(std::vector<ExportVariant> variants,
+                                                      const ExportDestination& destination,
+                                                      Diagnostics& diagnostics) = nullptr;
 };
 
 std::span<const Backend> all_backends();

@@ -35,7 +35,8 @@ Result<Program> read_export_program(const ExportInput& input, Diagnostics& diagn
 struct ExportWriteOptions {
   size_t scratch_bytes = size_t{64} << 20;  // for weights while they are copied
   int threads = 1;
-  ExportCheck check;  // for the manifest
+  ExportCheck check;                        // for the manifest
+  std::vector<ExportCheck> further_checks;  // of an export with several variants: those behind the first
   ProgressHook progress;
   /// Called when everything is written, before it appears under its name: with the file, or the folder. An error leaves
   /// nothing behind. May be empty.
@@ -69,6 +70,9 @@ class Export {
   const std::vector<std::string>& limits() const { return limits_; }
   /// What else users want to know of it, a line each.
   virtual std::vector<std::string> summary() const { return {}; }
+  /// Writes the files, under their names, into an empty folder. `progress` may be called with growing numbers of bytes.
+  virtual Status write_into(const std::filesystem::path& folder, const ExportWriteOptions& options,
+                            const std::function<void(uint64_t done)>& progress) const = 0;
   /// Streams all files. They appear together, complete, or not at all; an earlier export is replaced, unless users have
   /// put something there since: then it stays as it is.
   Status write(const ExportWriteOptions& options) const;
@@ -77,9 +81,6 @@ class Export {
   /// `capture` is capture.json. The checkpoint must outlive it.
   Export(ExportDestination destination, const Checkpoint* checkpoint, JsonView capture);
   void note_fixed_dims(const Program& program);
-  /// Writes the files, under their names, into an empty folder. `progress` may be called with growing numbers of bytes.
-  virtual Status write_into(const std::filesystem::path& folder, const ExportWriteOptions& options,
-                            const std::function<void(uint64_t done)>& progress) const = 0;
 
   /// Whether a file of an export to one file may be written in its place.
   Status check_file(const std::string& file) const;

@@ -64,6 +64,24 @@ void write_quantized(JsonWriter& json, const std::vector<QuantizedWeight>& weigh
   json.end_array();
 }
 
+void write_check(JsonWriter& json, const ExportCheck& check) {
+  json.key("check").begin_object().key("kind").value(check.kind).key("why").value(check.why);
+  if (!check.compared.empty()) json.key("compared").value(check.compared);
+  json.end_object();
+}
+
+void write_variants(JsonWriter& json, const std::vector<ManifestVariant>& variants) {
+  json.key("variants").begin_array();
+  for (const ManifestVariant& each : variants) {
+    json.begin_object().key("name").value(each.name);
+    write_graphs(json, each.graphs);
+    write_quantized(json, each.quantized);
+    write_check(json, each.check);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 std::vector<std::string> quantized_lines(const std::vector<QuantizedWeight>& weights) {
@@ -137,9 +155,19 @@ std::string export_manifest(JsonView capture, const ManifestOptions& options) {
     write_names(json, options.files);
   }
   if (!options.quantized.empty()) write_quantized(json, options.quantized);
-  json.key("check").begin_object().key("kind").value(options.check.kind).key("why").value(options.check.why);
-  if (!options.check.compared.empty()) json.key("compared").value(options.check.compared);
+  if (!options.variants.empty()) write_variants(json, options.variants);
+  write_check(json, options.check);
   json.end_object();
+  return json.take();
+}
+
+std::string folders_manifest(const std::vector<std::string>& variants, const std::vector<std::string>& files) {
+  JsonWriter json;
+  json.begin_object().key("format").value("argosy-variants").key("version").value(kManifestVersion);
+  json.key("argosy").value(version()).key("folders");
+  write_names(json, variants);
+  json.key("files");
+  write_names(json, files);
   json.end_object();
   return json.take();
 }

@@ -48,6 +48,14 @@ struct ManifestGraph {
   std::vector<std::vector<int64_t>> largest;  // sizes of each input; none for a number
 };
 
+/// One of the ways in which a bundle stores a model.
+struct ManifestVariant {
+  std::string name;
+  std::vector<ManifestGraph> graphs;
+  std::vector<QuantizedWeight> quantized;
+  ExportCheck check;
+};
+
 struct ManifestOptions {
   std::string_view format;     // "argosy-pt2"
   std::string_view component;  // the one that the file holds; empty: all of them
@@ -57,7 +65,8 @@ struct ManifestOptions {
   std::vector<ManifestGraph> graphs;
   std::vector<std::string> files;  // of a folder
   std::vector<QuantizedWeight> quantized;
-  std::optional<DType> dtype;  // of most weights, where the file does not show it
+  std::vector<ManifestVariant> variants;  // if there are several; the first is what the rest describes
+  std::optional<DType> dtype;             // of most weights, where the file does not show it
   // Of a folder:
   std::string_view source, commit;   // of the model: its name, and what of the Hub; may be empty
   std::vector<std::string> options;  // that it was made with, as a command line has them
@@ -68,6 +77,9 @@ std::optional<DType> weights_dtype(const Program& program);
 
 /// "128 weights of linear layers stored as 8da4w, a scale for 32 values each": a line for each encoding.
 std::vector<std::string> quantized_lines(const std::vector<QuantizedWeight>& weights);
+
+/// The text of the manifest of a folder that has a bundle in a folder each for `variants`.
+std::string folders_manifest(const std::vector<std::string>& variants, const std::vector<std::string>& files);
 
 /// The text of the manifest: versions, class and task of the model, its components with their dims and how they feed
 /// each other.

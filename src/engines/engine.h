@@ -22,6 +22,7 @@ struct EngineLimits {
   bool takes_linked_weights = true;
   bool takes_one_file = false;   // a graph alone, without a folder
   bool has_runtime_ops = false;  // it runs ops of ONNX Runtime's own (com.microsoft)
+  bool has_variants = false;     // a bundle may have several, told by the names of their files
   bool pads_at_end = false;      // shorter rows of a batch are filled up at their end, never in front
 };
 

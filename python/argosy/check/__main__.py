@@ -28,6 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--text", type=Path, help="a file of text that the export and the model read, for figures")
     parser.add_argument("--tokens", type=int, default=0, metavar="N",
                         help="N greedy tokens of a bundle in its own engine (default for models that generate: 32)")  # fmt: skip
+    parser.add_argument("--variant", default="", help="of several in a bundle (default: what its engine opens by itself)")
     parser.add_argument("--engine-python", help="with --tokens: the Python of an engine that has its own environment")
     parser.add_argument("--twin", type=Path, help="folder of a model; only config.json is read")
     parser.add_argument("--engine", default=None, help="pt2; by default what the file's name says")
@@ -72,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     report("loading torch and transformers")
     from transformers.utils import logging
 
-    from ..run.bundles import is_for_an_engine
+    from ..run.bundles import find_variant, is_for_an_engine
     from .full import check_bundle, check_export
     from .rows import table_text
     from .twin import TwinRequest, check_twin
@@ -83,12 +84,12 @@ def run(options: argparse.Namespace) -> int:
                               options.dtype, options.trust_remote_code, tuple(options.option), options.program,
                               options.bundle_engine)  # fmt: skip
         checked = check_twin(request, report)
-    elif options.tokens or is_for_an_engine(options.export):
-        checked = check_bundle(options.export, options.against, count=options.tokens, text=options.text,
+    elif options.tokens or is_for_an_engine(find_variant(options.export, options.variant)[0]):
+        checked = check_bundle(options.export, options.against, count=options.tokens, text=options.text, variant=options.variant,
                                trust_remote_code=options.trust_remote_code, engine_python=options.engine_python,
                                report=report)  # fmt: skip
     else:
-        checked = check_export(options.export, options.against, engine=options.engine,
+        checked = check_export(find_variant(options.export, options.variant)[0], options.against, engine=options.engine,
                                calls=tuple(options.calls.split(",")), text=options.text,
                                trust_remote_code=options.trust_remote_code, report=report)  # fmt: skip
     text = json.dumps(checked.document(), indent=1) + "\n"

@@ -99,10 +99,14 @@ def find_export(path: str | Path, engine: str | None = None) -> Export:
     for row in ENGINES.values():
         files = sorted(path.glob(f"*{row.suffix}")) if path.is_dir() else [path]
         if path.exists() and files and (row.name == engine or files[0].suffix == row.suffix):
-            return Export(row, tuple(files), _manifest(row, files))
+            return open_files(row, files)
     known = ", ".join(row.suffix for row in ENGINES.values())
     what = f"{path} {'holds' if path.is_dir() else 'is'} nothing that can be run" if path.exists() else f"there is no {path}"
     raise ExportError(what, code="not-found", hint=f"give what argosy export wrote: a file or folder of {known}")
+
+
+def open_files(engine: Engine, files: list[Path]) -> Export:
+    return Export(engine, tuple(files), _manifest(engine, files))
 
 
 def _manifest(engine: Engine, files: list[Path]) -> dict[str, Any]:

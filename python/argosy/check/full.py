@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import ExportError
 from .checked import Checked
 from .comparison import ROUNDED_ROWS, Comparison, Report, cpu_seconds, load_model, real_shapes
-from .engines import ENGINES, find_export
+from .engines import ENGINES, Export, find_export, open_files
 from .rows import Row
 from .schemes import QuantizedModel
 
@@ -21,21 +21,26 @@ def check_export(
     path: Path, against: Path, *, engine: str | None = None, calls: tuple[str, ...] = CALLS, text: Path | None = None,
     trust_remote_code: bool = False, report: Report = lambda text: None,
 ) -> Checked:  # fmt: skip
-    """Compares an export with the checkpoint in ``against``, also on the words of ``text``. The eager model is gone before
-    the export is opened, so that memory holds the weights once."""
+    """Compares an export with the checkpoint in ``against``, also on the words of ``text``."""
+    return _check_components(find_export(path, engine), against, calls, text, trust_remote_code, report)
+
+
+def _check_components(
+    export: Export, against: Path, calls: tuple[str, ...], text: Path | None, trust_remote_code: bool, report: Report
+) -> Checked:
+    """The eager model is gone before the export is opened, so that memory holds the weights once."""
     from ..capture.configuration import load_config
     from ..capture.session import open_session
     from ..capture.twin import model_class
 
     start = cpu_seconds()
-    export = find_export(path, engine)
     task = export.manifest.get("task") or None
     report("loading the checkpoint")
     config = load_config(against, trust_remote_code=trust_remote_code)
     cls = model_class(config, task)
     if cls.__name__ != export.manifest["model_class"]:
         raise ExportError(
-            f"{path} is a {export.manifest['model_class']}, {against} is a {cls.__name__}",
+            f"{export.files[0]} is a {export.manifest['model_class']}, {against} is a {cls.__name__}",
             code="invalid-input",
             hint="give the model that was exported",
         )
@@ -59,7 +64,7 @@ def check_export(
 
 
 def check_bundle(
-    path: Path, against: Path, *, count: int = 0, text: Path | None = None, trust_remote_code: bool = False,
+    path: Path, against: Path, *, count: int = 0, text: Path | None = None, variant: str = "", trust_remote_code: bool = False,
     engine_python: str | None = None, report: Report = lambda text: None,
 ) -> Checked:  # fmt: skip
     """Compares a bundle's greedy tokens, in its engine, with those of the checkpoint in ``against``; tokens of a quantised one
@@ -73,19 +78,19 @@ def check_bundle(
     from .tokens import NEW_TOKENS, agreement_row, expected_runs, run_bundle, tokenizer_row
 
     start = cpu_seconds()
-    bundle = open_bundle(path)
+    bundle = open_bundle(path, variant)
     runner = find_runner(bundle)
     if not bundle.graphs:
         raise ExportError(f"{path} has no models", code="invalid-input", hint="give what argosy export wrote")
     report("loading the checkpoint")
     config = load_config(against, trust_remote_code=trust_remote_code)
     cls: Any = model_class(config, bundle.manifest.get("task") or None)
+    engine = next(row for row in ENGINES.values() if row.suffix == bundle.graphs[0].suffix)
     if not cls.can_generate():
         if count:
             raise ExportError(f"{cls.__name__} generates no tokens", code="invalid-input", hint="--tokens is for models that do")
-        return check_export(bundle.graphs[0].parent, against, text=text, trust_remote_code=trust_remote_code, report=report)
+        return _check_components(open_files(engine, bundle.graphs), against, CALLS, text, trust_remote_code, report)
     count = count or NEW_TOKENS
-    engine = next(row for row in ENGINES.values() if row.suffix == bundle.graphs[0].suffix)
     dtype = engine.dtype(str(bundle.graphs[0]))
     model = load_model(cls, against, dtype, trust_remote_code)
     tolerance = engine.tolerance(dtype)

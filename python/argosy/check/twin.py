@@ -19,7 +19,7 @@ from ..capture.session import Session, shape_limits
 from ..errors import ExportError
 from .checked import Checked
 from .comparison import ROUNDED_ROWS, Comparison, Report, axis_rows, cpu_seconds, load_model, real_shapes
-from .engines import ENGINES, Export, find_export
+from .engines import ENGINES, Export, find_export, open_files
 from .rows import Row
 from .schemes import QuantizedModel
 
@@ -141,7 +141,7 @@ def _check_bundle(dtype: str, session: Session, folder: Path, request: TwinReque
         return [Row("bundle", "engine", "", None, note=note)]
     opened = open_bundle(bundle)
     if not session.twin.can_generate():
-        export = find_export(opened.graphs[0].parent)
+        export = open_files(engine, opened.graphs)
         return _comparison(dtype, session, folder / "twin", request, export, ", bundle").run(_shapes(dtype, session))
     scheme: contextlib.AbstractContextManager = contextlib.nullcontext()
     if quantized := opened.manifest.get("quantized"):

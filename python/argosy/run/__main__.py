@@ -1,6 +1,6 @@
 """Generates text with a bundle, in the engine that it is for.
 
-python -m argosy.run BUNDLE --prompt TEXT [--image FILE] [--audio FILE] [--max-new-tokens N] [--raw]
+python -m argosy.run BUNDLE --prompt TEXT [--variant NAME] [--image FILE] [--audio FILE] [--max-new-tokens N] [--raw]
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .runners import BundleProcess, EngineMissing, RunError
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="argosy run", description=__doc__.split("\n", 1)[0])
     parser.add_argument("bundle", type=Path, help="a folder that argosy export onnx --for ENGINE wrote, or argosy export executorch")
+    parser.add_argument("--variant", default="", help="of several in the bundle (default: what the engine opens by itself)")
     parser.add_argument("--prompt", default="", help="what the text goes on from")
     parser.add_argument(
         "--image", action="append", default=[], type=Path, help="a file, for models that see; again for another"
@@ -44,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> None:
-    bundle = open_bundle(options.bundle)
+    bundle = open_bundle(options.bundle, options.variant)
     for file in (*options.image, *options.audio):
         if not file.is_file():
             raise ExportError(f"there is no {file}", code="not-found", hint="name a file")

@@ -18,8 +18,10 @@ class Bundle:
     folder: Path
     #: a name of ``RUNNERS``
     engine: str
-    #: ``bundle.json``; empty for a folder that others wrote
+    #: ``bundle.json``, as it describes the variant that is opened; empty for a folder that others wrote
     manifest: dict[str, Any] = field(default_factory=dict)
+    #: of several in the folder; "": the one that the engine opens by itself
+    variant: str = ""
 
     @property
     def has_chat_template(self) -> bool:
@@ -30,7 +32,10 @@ class Bundle:
     @property
     def graphs(self) -> list[Path]:
         """The models, the largest first, with the weights that are beside them."""
-        found = [*self.folder.glob("*.onnx"), *self.folder.glob("onnx/*.onnx"), *self.folder.glob("*.pte")]
+        if "variants" in self.manifest:
+            found = [self.folder / graph["file"] for graph in self.manifest["graphs"]]
+        else:
+            found = [*self.folder.glob("*.onnx"), *self.folder.glob("onnx/*.onnx"), *self.folder.glob("*.pte")]
         return sorted(found, key=lambda file: (-_size(file), file.name))
 
 
@@ -38,12 +43,20 @@ def _size(file: Path) -> int:
     return sum(each.stat().st_size for each in file.parent.glob(f"{file.name}*"))
 
 
-def open_bundle(folder: str | Path) -> Bundle:
-    """The engine is the manifest's; of a folder without one, that whose files it has."""
+def open_bundle(folder: str | Path, variant: str = "") -> Bundle:
+    """The engine is the manifest's; of a folder without one, that whose files it has. ``variant``: of several in the folder; by
+    default the one that the engine opens by itself."""
     folder = Path(folder)
     if not folder.is_dir():
         raise ExportError(f"{folder} is no folder", code="not-found", hint="give a folder that argosy export wrote for an engine")
+    folder, variant = find_variant(folder, variant)
     manifest = read_json(folder / "bundle.json")
+    if variant:
+        names = [each["name"] for each in manifest.get("variants", ())]
+        if variant not in names:
+            raise ExportError(f"{folder} has no variant {variant!r}", code="invalid-input",
+                              hint=f"it has {', '.join(names)}" if names else "it has only one; leave --variant out")  # fmt: skip
+        manifest = {**manifest, **manifest["variants"][names.index(variant)]}
     engine = manifest.get("engine")
     if isinstance(engine, dict):
         engine = engine.get("name")
@@ -52,7 +65,18 @@ def open_bundle(folder: str | Path) -> Bundle:
     if not isinstance(engine, str) or not engine:
         raise ExportError(f"{folder} does not say which engine it is for: it has neither bundle.json nor an engine's own files",
                           code="invalid-input", hint="give a folder that argosy export onnx --for ENGINE wrote")  # fmt: skip
-    return Bundle(folder, engine, manifest)
+    return Bundle(folder, engine, manifest, variant)
+
+
+def find_variant(path: Path, variant: str) -> tuple[Path, str]:
+    """The folder that has a variant, and its name if that folder has others, too."""
+    folders = read_json(path / "bundle.json").get("folders", ()) if path.is_dir() else ()
+    if not folders:
+        return path, variant
+    if variant in folders:
+        return path / variant, ""
+    raise ExportError(f"{path} has a folder for each variant: {', '.join(folders)}", code="invalid-input",
+                      hint=f"give one of them: {path / folders[0]}")  # fmt: skip
 
 
 def is_for_an_engine(path: Path) -> bool:

@@ -35,14 +35,15 @@ class Runner:
     gives_logits: bool = False
     is_node: bool = False
 
-    def command(self, folder: Path, python: str | None = None, on_cpu: bool = False) -> list[str]:
+    def command(self, bundle: Bundle, python: str | None = None, on_cpu: bool = False) -> list[str]:
+        folder = bundle.folder.absolute()
         script = str(_HERE / self.script)
         if not self.is_node:
             return [python or sys.executable, script, self.name, str(folder), *(["--cpu"] if on_cpu else [])]
         node = shutil.which("node")
         if node is None:
             raise EngineMissing(f"{self.title} is not there (no node): {self.install}")
-        return [node, script, str(folder)]
+        return [node, script, str(folder), *([bundle.variant] if bundle.variant else [])]
 
 
 RUNNERS = {
@@ -86,7 +87,7 @@ class BundleProcess(LineProcess):
 
     def __init__(self, bundle: Bundle, python: str | None = None, on_cpu: bool = False) -> None:
         self.runner = find_runner(bundle)
-        super().__init__(self.runner.command(bundle.folder.absolute(), python, on_cpu))
+        super().__init__(self.runner.command(bundle, python, on_cpu))
         try:
             #: "version" of the engine, "seconds" that opening took
             self.opened: dict[str, Any] = self._answer()

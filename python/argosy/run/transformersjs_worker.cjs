@@ -1,6 +1,6 @@
 // Opens a bundle in transformers.js; the protocol is that of worker.py.
 //
-//     node transformersjs_worker.cjs FOLDER
+//     node transformersjs_worker.cjs FOLDER [DTYPE]
 'use strict';
 
 const fs = require('node:fs');
@@ -24,7 +24,7 @@ function readJson(file) {
 }
 
 class Session {
-  constructor(library, folder) {
+  constructor(library, folder, asked) {
     this.library = library;
     this.folder = folder;
     this.version = library.env.version;
@@ -35,7 +35,7 @@ class Session {
     this.options = { local_files_only: true, device: 'cpu' };
     // The suffix of the graphs that are there; the library's default on the CPU is fp32.
     const dtype = (this.config['transformers.js_config'] || {}).dtype;
-    if (!dtype) this.options.dtype = this.dtype();
+    if (asked || !dtype) this.options.dtype = asked || this.dtype();
   }
 
   dtype() {
@@ -174,7 +174,7 @@ async function readAudio(file) {
   throw new Error(`${file} has no samples`);
 }
 
-async function main(folder) {
+async function main(folder, variant) {
   const start = performance.now();
   let library;
   try {
@@ -184,7 +184,7 @@ async function main(folder) {
     say({ missing: 'node finds no @huggingface/transformers' });
     return 1;
   }
-  const session = new Session(library, folder);
+  const session = new Session(library, folder, variant);
   await session.open();
   say({ version: session.version, seconds: (performance.now() - start) / 1000 });
   for await (const line of readline.createInterface({ input: process.stdin })) {
@@ -206,7 +206,7 @@ async function main(folder) {
   return 0;
 }
 
-main(process.argv[2]).then((code) => { process.exitCode = code; }, (error) => {
+main(process.argv[2], process.argv[3]).then((code) => { process.exitCode = code; }, (error) => {
   say({ error: oneLine(error) });
   process.exitCode = 1;
 });

@@ -14,6 +14,7 @@
 #include "driver/export_hooks.h"
 #include "driver/onnx/lower_onnx.h"
 #include "driver/validate_export.h"
+#include "driver/variant_folders.h"
 #include "engines/card.h"
 #include "engines/device.h"
 #include "engines/engine.h"
@@ -50,8 +51,10 @@ std::vector<Edit> name_inputs(JsonView capture, const Component& component) {
 
 class OnnxExport final : public Export {
  public:
-  OnnxExport(ExportDestination destination, const Checkpoint* checkpoint, JsonDocument capture)
-      : Export(std::move(destination), checkpoint, capture.root()), manifest_(std::move(capture)) {}
+  OnnxExport(std::string name, ExportDestination destination, const Checkpoint* checkpoint, JsonDocument capture)
+      : Export(std::move(destination), checkpoint, capture.root()),
+        name_(std::move(name)),
+        manifest_(std::move(capture)) {}
 
   Status build(Program program, const OnnxOptions& options, const ExportInput& input, Diagnostics& diagnostics) {
     note_fixed_dims(program);
@@ -74,37 +77,63 @@ class OnnxExport final : public Export {
       ARGOSY_TRY_STATUS(options.hooks->on_onnx_graphs(graphs));
     ARGOSY_TRY_STATUS(lay_out(std::move(graphs), options, *input.checkpoint));
     for (Part& part : parts_) describe(part, {});
+    return {};
+  }
+
+  /// The last step: takes the other variants of the bundle, which were built as this one, and lists all files.
+  Status complete(std::vector<std::unique_ptr<OnnxExport>> further, Diagnostics& diagnostics) {
+    further_ = std::move(further);
+    if (!further_.empty()) name_variants(source_->options);
+    if (source_ && engine_->finish != nullptr) {
+      std::vector<engines::WrittenGraph> graphs;
+      for (const OnnxExport* each : variants()) std::ranges::copy(each->laid_out_, std::back_inserter(graphs));
+      ARGOSY_TRY_STATUS(engine_->finish(*source_, graphs, plan_));
+    }
     ARGOSY_TRY_STATUS(list_files());
-    for (const std::string& note : plan_.notes) diagnostics.notes.push_back(note);
+    for (const OnnxExport* each : variants()) {
+      for (const std::string& note : each->plan_.notes) add_once(diagnostics.notes, note);
+    }
     for (const std::string& note : companions_.notes) diagnostics.notes.push_back(note);
     return {};
   }
 
   /// What is stored in few bits.
-  std::vector<std::string> summary() const override { return quantized_lines(quantized_); }
+  std::vector<std::string> summary() const override {
+    std::vector<std::string> lines;
+    for (const OnnxExport* each : variants()) {
+      std::string_view name = further_.empty() ? "" : std::string_view(each->name_);
+      for (const std::string& line : quantized_lines(each->quantized_))
+        lines.push_back(name.empty() ? line : format("{}: {}", name, line));
+    }
+    return lines;
+  }
 
- protected:
   Status write_into(const fs::path& folder, const ExportWriteOptions& options,
                     const std::function<void(uint64_t)>& progress) const override {
     std::vector<onnx::Overflow> overflows;
     uint64_t done = 0;
-    for (Part part : parts_) {  // a copy is cheap: graphs and recipes
-      describe(part, options.check);
-      TensorWriteOptions stream;
-      stream.scratch_bytes = options.scratch_bytes;
-      stream.threads = options.threads;
-      if (progress) stream.progress = [&](uint64_t bytes) { progress(done + bytes); };
-      ARGOSY_TRY_STATUS(make_folder(folder / part.folder));
-      ARGOSY_TRY(std::vector<onnx::Overflow> found, part.bundle.write(folder / part.folder, stream));
-      overflows.insert(overflows.end(), found.begin(), found.end());
-      done += part.bundle.new_bytes();
+    for (size_t i = 0; i <= further_.size(); ++i) {
+      const OnnxExport& variant = *variants()[i];
+      for (Part part : variant.parts_) {  // a copy is cheap: graphs and recipes
+        variant.describe(part, check_of(i, options));
+        TensorWriteOptions stream;
+        stream.scratch_bytes = options.scratch_bytes;
+        stream.threads = options.threads;
+        if (progress) stream.progress = [&](uint64_t bytes) { progress(done + bytes); };
+        ARGOSY_TRY_STATUS(make_folder(folder / part.folder));
+        ARGOSY_TRY(std::vector<onnx::Overflow> found, part.bundle.write(folder / part.folder, stream));
+        overflows.insert(overflows.end(), found.begin(), found.end());
+        done += part.bundle.new_bytes();
+      }
     }
     if (destination_.is_folder) {
       std::vector<std::string> notes = limits_;
-      std::ranges::copy(quantized_lines(quantized_), std::back_inserter(notes));
+      std::ranges::copy(summary(), std::back_inserter(notes));
       std::ranges::copy(twice_written(), std::back_inserter(notes));
-      ARGOSY_TRY_STATUS(write_companions(folder, *source_, *engine_, plan_, companions_, options.check, notes,
-                                         bundle_manifest(options.check)));
+      engines::BundlePlan whole = plan_;
+      for (const auto& each : further_) std::ranges::copy(each->plan_.graphs, std::back_inserter(whole.graphs));
+      ARGOSY_TRY_STATUS(write_companions(folder, *source_, *engine_, whole, companions_, options.check, notes,
+                                         bundle_manifest(options)));
     }
     if (options.on_warning) {
       warn_of(overflows, options);
@@ -114,6 +143,32 @@ class OnnxExport final : public Export {
   }
 
  private:
+  /// This one, then the others of the bundle.
+  std::vector<const OnnxExport*> variants() const {
+    std::vector<const OnnxExport*> all = {this};
+    for (const auto& each : further_) all.push_back(each.get());
+    return all;
+  }
+
+  static const ExportCheck& check_of(size_t variant, const ExportWriteOptions& options) {
+    return variant == 0 || variant > options.further_checks.size() ? options.check
+                                                                   : options.further_checks[variant - 1];
+  }
+
+  /// Puts all variants where the options of this one are.
+  void name_variants(std::vector<std::string>& options) const {
+    std::erase_if(options, [](const std::string& option) {
+      return option.starts_with("--dtype=") || option.starts_with("--quantize=");
+    });
+    std::vector<std::string> names;
+    for (const OnnxExport* each : variants()) names.push_back(each->name_);
+    options.insert(options.begin(), format("--dtype={}", join(names, ",")));
+  }
+
+  static void add_once(std::vector<std::string>& notes, const std::string& note) {
+    if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+  }
+
   /// Which graphs and files there will be.
   Status plan(const Program& program, const OnnxOptions& options, const ExportInput& input) {
     engine_ = engines::find_engine(options.engine);
@@ -161,9 +216,8 @@ class OnnxExport final : public Export {
   Status lay_out(std::vector<onnx::NamedModel> graphs, const OnnxOptions& options, const Checkpoint& checkpoint) {
     std::vector<std::pair<fs::path, std::string>> order;  // folder and data file
     std::map<std::pair<fs::path, std::string>, std::vector<size_t>> groups;
-    std::vector<engines::WrittenGraph> laid_out;
     for (const onnx::NamedModel& graph : graphs)
-      laid_out.push_back({graph.file, 0, onnx::count_kept_caches(graph.model)});
+      laid_out_.push_back({graph.file, 0, onnx::count_kept_caches(graph.model)});
     for (size_t i = 0; i < graphs.size(); ++i) {
       std::pair key(fs::path(graphs[i].file).parent_path(), plan_.graphs[i].data_file);
       if (groups[key].empty()) order.push_back(key);
@@ -187,11 +241,10 @@ class OnnxExport final : public Export {
       if (!destination_.is_folder) layout.link_prefix = destination_.path.filename().string() + ".";
       for (const fs::path& file : checkpoint.files()) layout.linkable.insert(file.native());
       ARGOSY_TRY(part.bundle, onnx::Bundle::build(std::move(models), layout));
-      for (size_t i : groups[key]) laid_out[i].data_files = part.bundle.layout().data_files.size();
+      for (size_t i : groups[key]) laid_out_[i].data_files = part.bundle.layout().data_files.size();
       parts_.push_back(std::move(part));
     }
-    if (!source_ || engine_->finish == nullptr) return {};
-    return engine_->finish(*source_, laid_out, plan_);
+    return {};
   }
 
   /// The metadata of a graph. Nothing of this machine.
@@ -215,7 +268,15 @@ class OnnxExport final : public Export {
   }
 
   Status list_files() {
-    for (const Part& part : parts_) {
+    for (const OnnxExport* each : variants()) ARGOSY_TRY_STATUS(list_files_of(each->parts_));
+    if (!destination_.is_folder) return {};
+    ARGOSY_TRY(companions_, list_companions(*source_, plan_));
+    files_.insert(files_.end(), companions_.files.begin(), companions_.files.end());
+    return {};
+  }
+
+  Status list_files_of(const std::vector<Part>& parts) {
+    for (const Part& part : parts) {
       auto name = [&](const std::string& file) { return (part.folder / file).string(); };
       for (size_t i = 0; i < part.components.size(); ++i) {
         ARGOSY_TRY(onnx::EncodedModel model, part.bundle.encoded(i));
@@ -225,9 +286,6 @@ class OnnxExport final : public Export {
       for (const onnx::Layout::DataFile& file : layout.data_files) files_.push_back({name(file.name), {}, file.bytes});
       for (const onnx::Layout::LinkedFile& file : layout.linked) files_.push_back({name(file.name), {}, 0, file.bytes});
     }
-    if (!destination_.is_folder) return {};
-    ARGOSY_TRY(companions_, list_companions(*source_, plan_));
-    files_.insert(files_.end(), companions_.files.begin(), companions_.files.end());
     return {};
   }
 
@@ -241,10 +299,12 @@ class OnnxExport final : public Export {
   std::vector<std::string> twice_written() const {
     std::set<std::string> seen;
     uint64_t bytes = 0;
-    for (const Part& part : parts_) {
-      for (const onnx::Layout::DataFile& file : part.bundle.layout().data_files) {
-        for (const onnx::Layout::Tensor& tensor : file.tensors) {
-          if (!seen.insert(tensor.source->recipe()).second) bytes += static_cast<uint64_t>(tensor.source->bytes());
+    for (const OnnxExport* variant : variants()) {
+      for (const Part& part : variant->parts_) {
+        for (const onnx::Layout::DataFile& file : part.bundle.layout().data_files) {
+          for (const onnx::Layout::Tensor& tensor : file.tensors) {
+            if (!seen.insert(tensor.source->recipe()).second) bytes += static_cast<uint64_t>(tensor.source->bytes());
+          }
         }
       }
     }
@@ -253,22 +313,32 @@ class OnnxExport final : public Export {
                    format_bytes(bytes))};
   }
 
-  std::string bundle_manifest(const ExportCheck& check) const {
+  std::vector<ManifestGraph> manifest_graphs() const {
+    std::vector<ManifestGraph> graphs;
+    for (const engines::GraphPlan& graph : plan_.graphs) {
+      ManifestGraph& entry = graphs.emplace_back(graph.file, graph.component);
+      for (const Edit& edit : graph.edits) {
+        if (const auto* input = std::get_if<RenameInput>(&edit)) entry.renamed.emplace_back(input->from, input->to);
+        if (const auto* output = std::get_if<RenameOutput>(&edit)) entry.renamed.emplace_back(output->from, output->to);
+      }
+    }
+    return graphs;
+  }
+
+  std::string bundle_manifest(const ExportWriteOptions& options) const {
     ManifestOptions about;
     about.format = kFormat;
-    about.check = check;
+    about.check = options.check;
     about.quantized = quantized_;
     about.engine = engine_->name;
     about.source = source_->name;
     about.commit = source_->commit;
     about.options = source_->options;
     if (device_->name != engines::kUsualDevice) about.device = device_->name;
-    for (const engines::GraphPlan& graph : plan_.graphs) {
-      ManifestGraph& entry = about.graphs.emplace_back(graph.file, graph.component);
-      for (const Edit& edit : graph.edits) {
-        if (const auto* input = std::get_if<RenameInput>(&edit)) entry.renamed.emplace_back(input->from, input->to);
-        if (const auto* output = std::get_if<RenameOutput>(&edit)) entry.renamed.emplace_back(output->from, output->to);
-      }
+    about.graphs = manifest_graphs();
+    for (size_t i = 0; !further_.empty() && i <= further_.size(); ++i) {
+      const OnnxExport& each = *variants()[i];
+      about.variants.push_back({each.name_, each.manifest_graphs(), each.quantized_, check_of(i, options)});
     }
     for (const ExportFile& file : files_) about.files.push_back(file.file);
     about.files.emplace_back(engines::kCardFile);
@@ -296,26 +366,66 @@ class OnnxExport final : public Export {
 
   static constexpr std::string_view kFormat = "argosy-onnx";
 
+  std::string name_;       // of the variant, if there are several
   JsonDocument manifest_;  // of the capture
   const engines::Engine* engine_ = nullptr;
   const engines::Device* device_ = nullptr;
   std::optional<engines::SourceModel> source_;  // of a folder
   engines::BundlePlan plan_;
   std::vector<Part> parts_;
+  std::vector<engines::WrittenGraph> laid_out_;
+  std::vector<std::unique_ptr<OnnxExport>> further_;  // other variants, of the same bundle
   BundleCompanions companions_;
   std::vector<QuantizedWeight> quantized_;
 };
+
+/// All but the last step.
+Result<std::unique_ptr<OnnxExport>> built(const OnnxVariant& variant, const ExportDestination& destination,
+                                          Diagnostics& diagnostics) {
+  ARGOSY_TRY_STATUS(check_replaceable(destination));
+  ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(variant.input.capture));
+  ARGOSY_TRY(Program program, read_export_program(variant.input, diagnostics));
+  auto made = std::make_unique<OnnxExport>(variant.name, destination, variant.input.checkpoint, std::move(manifest));
+  ARGOSY_TRY_STATUS(made->build(std::move(program), variant.options, variant.input, diagnostics));
+  return made;
+}
 
 }  // namespace
 
 Result<std::unique_ptr<Export>> prepare_onnx(const ExportInput& input, const ExportDestination& destination,
                                              const OnnxOptions& options, Diagnostics& diagnostics) {
-  ARGOSY_TRY_STATUS(check_replaceable(destination));
-  ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(input.capture));
-  ARGOSY_TRY(Program program, read_export_program(input, diagnostics));
-  auto prepared = std::make_unique<OnnxExport>(destination, input.checkpoint, std::move(manifest));
-  ARGOSY_TRY_STATUS(prepared->build(std::move(program), options, input, diagnostics));
-  return prepared;
+  ARGOSY_TRY(std::unique_ptr<OnnxExport> made, built({"", input, options}, destination, diagnostics));
+  ARGOSY_TRY_STATUS(made->complete({}, diagnostics));
+  return made;
+}
+
+Result<std::unique_ptr<Export>> prepare_onnx_variants(std::vector<OnnxVariant> variants,
+                                                      const ExportDestination& destination, Diagnostics& diagnostics) {
+  ARGOSY_CHECK(!variants.empty(), "an export of no variant");
+  const engines::Engine* engine = engines::find_engine(variants[0].options.engine);
+  const bool is_one_bundle = engine != nullptr && engine->limits.has_variants;
+  if (!destination.is_folder) {
+    return fail(ErrorCode::kInvalidInput,
+                format("{} is to be one model, but several variants are asked for",
+                       quoted(destination.path.filename().native())),
+                "give a name that does not end in .onnx, for a folder");
+  }
+  std::vector<std::unique_ptr<OnnxExport>> made;
+  for (const OnnxVariant& variant : variants) {
+    ARGOSY_TRY(std::unique_ptr<OnnxExport> each, built(variant, destination, diagnostics));
+    if (!is_one_bundle) ARGOSY_TRY_STATUS(each->complete({}, diagnostics));
+    made.push_back(std::move(each));
+  }
+  if (is_one_bundle) {
+    std::unique_ptr<OnnxExport> first = std::move(made[0]);
+    made.erase(made.begin());
+    ARGOSY_TRY_STATUS(first->complete(std::move(made), diagnostics));
+    return first;
+  }
+  std::vector<VariantFolder> folders;
+  for (size_t i = 0; i < made.size(); ++i) folders.push_back({variants[i].name, std::move(made[i])});
+  ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(variants[0].input.capture));
+  return variant_folders(std::move(folders), destination, variants[0].input.checkpoint, manifest.root());
 }
 
 }  // namespace argosy

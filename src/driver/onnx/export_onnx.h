@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "driver/backend_options.h"
@@ -12,5 +14,17 @@ namespace argosy {
 /// that they share, what the engine wants besides, and a manifest.
 Result<std::unique_ptr<Export>> prepare_onnx(const ExportInput& input, const ExportDestination& destination,
                                              const OnnxOptions& options, Diagnostics& diagnostics);
+
+/// One of the ways in which a bundle stores a model.
+struct OnnxVariant {
+  std::string name;
+  ExportInput input;
+  OnnxOptions options;
+};
+
+/// The same for several variants, at least one: in one bundle if the engine tells them by the names of their files,
+/// else in a folder each, called as the variant. The first is the one that the engine opens by itself.
+Result<std::unique_ptr<Export>> prepare_onnx_variants(std::vector<OnnxVariant> variants,
+                                                      const ExportDestination& destination, Diagnostics& diagnostics);
 
 }  // namespace argosy

@@ -1,0 +1,128 @@
+#include "export_jobs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "driver/variants.h"
+#include "model_source.h"
+
+namespace argosy::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status check_variants(const ExportOptions& options) {
+  if (options.variants.empty()) return {};
+  const std::string asked = format("--dtype {}", join(options.variants, ","));
+  if (options.backend_options.onnx.lowering.quantization.is_wanted())
+    return fail(ErrorCode::kInvalidInput, format("{} says how weights are stored, and so does --quantize", asked),
+                "leave out one of them");
+  if (!options.capture.empty())
+    return fail(ErrorCode::kInvalidInput, format("{} needs captures of its own", asked), "leave out --capture");
+  return {};
+}
+
+/// The options of one variant, as if it were asked for alone.
+ExportOptions options_of(const ExportOptions& options, std::string_view name) {
+  const Variant* variant = find_variant(name);
+  ARGOSY_CHECK(variant != nullptr, "the command line knows a variant that is none: " + std::string(name));
+  ExportOptions own = options;
+  own.variants.clear();
+  own.dtype = variant->dtype;
+  own.backend_options.onnx.lowering.quantization.bits = variant->bits;
+  return own;
+}
+
+Status find_files(const fs::path& model, const Backend& backend, ExportJob& job, Terminal& terminal) {
+  const ExportOptions& options = job.options;
+  job.request = capture_request(options, model);
+  // A capture that is named has the dtype that it has.
+  if (options.capture.empty()) {
+    ARGOSY_TRY(job.request.dtype, export_dtype(backend, model, options.dtype));
+    if (job.request.dtype != options.dtype) {
+      terminal.log(LogLevel::kInfo, format("the configuration asks for bfloat16, which {} engines lack: exporting {}",
+                                           backend.name, job.request.dtype));
+    }
+  }
+  ARGOSY_TRY(job.checkpoint, Checkpoint::open(model));
+  ARGOSY_TRY_STATUS(add_adapter(options.adapter, job.checkpoint, job.request));
+  ARGOSY_TRY(job.capture_work, capture_work(job.request));
+  ARGOSY_TRY(job.plan_work, weight_plan_work(job.request, job.checkpoint));
+  job.capture_work.renew = job.plan_work.renew = options.recapture;
+  return {};
+}
+
+Result<fs::path> obtain_file(const std::string& named, const PythonWork& work, const Environment& environment,
+                             Terminal& terminal) {
+  if (!named.empty()) return fs::path(named);
+  ARGOSY_TRY(Obtained obtained, obtain_by_python(work, environment, terminal));
+  return obtained.entry.path;
+}
+
+/// What the user asked for, for the bundle; the backend knows its own options.
+std::vector<std::string> options_of_graphs(const ExportJob& job) {
+  std::vector<std::string> asked;
+  if (!job.options.task.empty()) asked.push_back(format("--task={}", job.options.task));
+  if (!job.options.shape.empty()) asked.push_back(format("--shape={}", job.options.shape));
+  if (job.options.prefill) asked.emplace_back("--prefill");
+  if (job.request.dtype != "auto") asked.push_back(format("--dtype={}", job.request.dtype));
+  return asked;
+}
+
+ExportInput input_of(const ExportJob& job) {
+  return {job.capture, &job.plan, &job.checkpoint, job.request.model, options_of_graphs(job)};
+}
+
+}  // namespace
+
+Result<ExportJobs> find_jobs(const ExportOptions& options, const Backend& backend, const Environment& environment,
+                             Terminal& terminal) {
+  if (!options.adapter.empty() && options.check == CheckMode::kFull) {
+    return fail(ErrorCode::kUnsupportedFeature, "--check full compares with the model alone, without its adapter",
+                "leave out --check full, or merge the adapter with PEFT and export the merged model");
+  }
+  ARGOSY_TRY_STATUS(check_variants(options));
+  ARGOSY_TRY(fs::path model, obtain_model(options.source, ModelParts::kWeights, environment, terminal));
+  ExportJobs jobs;
+  if (options.variants.size() < 2) {
+    jobs.push_back(std::make_unique<ExportJob>());
+    jobs[0]->options = options.variants.empty() ? options : options_of(options, options.variants[0]);
+  } else {
+    for (const std::string& name : options.variants) {
+      jobs.push_back(std::make_unique<ExportJob>());
+      jobs.back()->variant = name;
+      jobs.back()->options = options_of(options, name);
+    }
+  }
+  for (const auto& job : jobs) ARGOSY_TRY_STATUS(find_files(model, backend, *job, terminal));
+  return jobs;
+}
+
+Status obtain_captures(const ExportJobs& jobs, const Environment& environment, Terminal& terminal) {
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    ExportJob& job = *jobs[i];
+    auto is_made = [&](PythonWork ExportJob::* work) {
+      return std::any_of(jobs.begin(), jobs.begin() + static_cast<ptrdiff_t>(i),
+                         [&](const auto& each) { return (*each.*work).key == (job.*work).key; });
+    };
+    if (is_made(&ExportJob::capture_work)) job.capture_work.renew = false;
+    if (is_made(&ExportJob::plan_work)) job.plan_work.renew = false;
+    ARGOSY_TRY(job.capture, obtain_file(job.options.capture, job.capture_work, environment, terminal));
+    ARGOSY_TRY(fs::path plan, obtain_file(job.options.plan, job.plan_work, environment, terminal));
+    ARGOSY_TRY(job.plan, WeightPlan::read(plan));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Export>> prepare(const ExportJobs& jobs, const Backend& backend,
+                                        const ExportDestination& destination, Diagnostics& diagnostics) {
+  if (jobs.size() == 1)
+    return backend.prepare(input_of(*jobs[0]), destination, jobs[0]->options.backend_options, diagnostics);
+  std::vector<ExportVariant> variants;
+  for (const auto& job : jobs) variants.push_back({job->variant, input_of(*job), job->options.backend_options});
+  return backend.prepare_variants(std::move(variants), destination, diagnostics);
+}
+
+}  // namespace argosy::cli

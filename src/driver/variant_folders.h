@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/export.h"
+
+namespace argosy {
+
+/// An export for a folder of its own.
+struct VariantFolder {
+  std::string name;
+  std::unique_ptr<Export> bundle;
+};
+
+/// An export that is a folder of others, each whole, and a manifest that lists them. `capture` as Export has it.
+std::unique_ptr<Export> variant_folders(std::vector<VariantFolder> folders, const ExportDestination& destination,
+                                        const Checkpoint* checkpoint, JsonView capture);
+
+}  // namespace argosy

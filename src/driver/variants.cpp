@@ -1,0 +1,50 @@
+#include "driver/variants.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace argosy {
+namespace {
+
+constexpr Variant kVariants[] = {
+    {"fp32", "float32"}, {"fp16", "float16"}, {"q4", "float32", 4}, {"q4f16", "float16", 4}, {"q8", "float32", 8},
+};
+
+std::string known_names() {
+  std::vector<std::string> names;
+  for (const Variant& each : kVariants) names.emplace_back(each.name);
+  return join(names, ", ");
+}
+
+}  // namespace
+
+std::span<const Variant> all_variants() { return kVariants; }
+
+const Variant* find_variant(std::string_view name) {
+  const auto* found = std::ranges::find(kVariants, name, &Variant::name);
+  return found == std::end(kVariants) ? nullptr : found;
+}
+
+Result<std::vector<std::string>> read_variants(std::string_view text) {
+  std::vector<std::string> names;
+  if (text == "all") {
+    for (const Variant& each : kVariants) names.emplace_back(each.name);
+    return names;
+  }
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find(',', begin), text.size());
+    std::string name(text.substr(begin, end - begin));
+    begin = end + 1;
+    if (find_variant(name) == nullptr) {
+      return fail(ErrorCode::kInvalidInput, format("{} is no variant", quoted(name)),
+                  format("there are {}, or all", known_names()));
+    }
+    if (std::ranges::find(names, name) != names.end())
+      return fail(ErrorCode::kInvalidInput, format("{} is asked for twice", name));
+    names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace argosy

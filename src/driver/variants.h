@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace argosy {
+
+/// A way to store a model's numbers, by the name that transformers.js has for it.
+struct Variant {
+  std::string_view name;
+  std::string_view dtype;  // of what is not quantised, as captures have it
+  int bits = 0;            // of weights of linear layers; 0: as the dtype has them
+};
+
+std::span<const Variant> all_variants();
+/// Null if there is none of that name.
+const Variant* find_variant(std::string_view name);
+
+/// Reads "fp32,q4" or "all". Each may occur once.
+Result<std::vector<std::string>> read_variants(std::string_view text);
+
+}  // namespace argosy

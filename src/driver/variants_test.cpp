@@ -1,0 +1,25 @@
+#include "driver/variants.h"
+
+#include <gtest/gtest.h>
+
+#include "io/test_folder.h"
+
+namespace argosy {
+namespace {
+
+TEST(Variants, are_read_in_the_order_that_is_asked_for) {
+  EXPECT_EQ(*read_variants("q4f16,fp32"), (std::vector<std::string>{"q4f16", "fp32"}));
+  EXPECT_EQ(read_variants("all")->size(), all_variants().size());
+  EXPECT_EQ(find_variant("q4f16")->dtype, "float16");
+  EXPECT_EQ(find_variant("q4f16")->bits, 4);
+  EXPECT_EQ(find_variant("q5"), nullptr);
+}
+
+TEST(Variants, rejects_what_is_none) {
+  for (const char* text : {"", "fp32,", "q5", "fp32 ,q4"})
+    expect_error(read_variants(text), ErrorCode::kInvalidInput, "is no variant");
+  expect_error(read_variants("q4,q4"), ErrorCode::kInvalidInput, "twice");
+}
+
+}  // namespace
+}  // namespace argosy

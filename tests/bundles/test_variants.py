@@ -1,0 +1,104 @@
+"""Several variants of a model in one export: the bytes of each are those of an export of it alone, and each runs in its engine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from node_modules import node, node_modules
+from sweeps.exporting import export
+from test_fast_graphs import ARGOSY, save_model
+
+from argosy.check.full import check_bundle
+from argosy.errors import ExportError
+from argosy.run.bundles import open_bundle
+
+ALL = {"fp32": "", "fp16": "_fp16", "q4": "_q4", "q4f16": "_q4f16", "q8": "_quantized"}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("variants") / "model"
+    save_model("llama", folder, {})
+    return folder
+
+
+def made(model: Path, engine: str, dtypes: str, *more: str) -> Path:
+    bundle = model.parent / f"{engine}-{dtypes}"
+    refusal, said = export(ARGOSY, "onnx", "--model", model, "--for", engine, "--dtype", dtypes, "--check", "off", *more, "-o", bundle)
+    assert refusal == "", said
+    return bundle
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.fixture(scope="module")
+def in_one_bundle(model: Path) -> Path:
+    return made(model, "transformersjs", "all")
+
+
+def test_graphs_of_all_variants_are_in_one_bundle(model: Path, in_one_bundle: Path) -> None:
+    files = contents(in_one_bundle)
+    manifest, config = (json.loads(files[name]) for name in ("bundle.json", "config.json"))
+    assert [each["name"] for each in manifest["variants"]] == list(ALL) and "--dtype=" + ",".join(ALL) in manifest["options"]
+    assert config["transformers.js_config"]["use_external_data_format"] == {f"model{suffix}.onnx": 1 for suffix in ALL.values()}
+    for name, suffix in ALL.items():
+        alone = contents(made(model, "transformersjs", name))
+        graphs = {file: data for file, data in alone.items() if file.startswith("onnx/")}
+        assert set(graphs) == {f"onnx/model{suffix}.onnx", f"onnx/model{suffix}.onnx_data"}
+        assert {file: files[file] for file in graphs} == graphs
+    assert sum(file.startswith("onnx/") for file in files) == 2 * len(ALL)
+
+
+@pytest.mark.skipif(node() is None or node_modules() is None, reason="tools/setup has not installed transformers.js")
+@pytest.mark.parametrize("name", ALL)
+def test_each_generates_in_transformersjs(name: str, model: Path, in_one_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODE_PATH", str(node_modules()))
+    checked = check_bundle(in_one_bundle, model, variant=name, count=8)
+    assert checked.ok, checked.summary()
+    assert any(row.origin == "tokens" and row.ok for row in checked.rows)
+
+
+def test_other_engines_get_a_folder_for_each(model: Path) -> None:
+    both = made(model, "genai", "fp32,q4")
+    for name in ("fp32", "q4"):
+        assert contents(both / name) == contents(made(model, "genai", name))
+    assert json.loads((both / "bundle.json").read_text())["folders"] == ["fp32", "q4"]
+    assert open_bundle(both, "q4").folder == both / "q4"
+    with pytest.raises(ExportError, match="a folder for each variant: fp32, q4"):
+        open_bundle(both)
+    checked = check_bundle(both, model, variant="q4", count=8)
+    assert checked.ok and any(row.origin == "tokens" and row.ok for row in checked.rows)
+    # An export may take the place of an earlier one, and of nothing else.
+    assert made(model, "genai", "fp32,q4") == both
+    (both / "q4/own.txt").write_text("of the user")
+    refusal, _ = export(ARGOSY, "onnx", "--model", model, "--for", "genai", "--dtype", "fp32,q4", "--check", "off", "-o", both)
+    assert "q4/own.txt" in refusal and (both / "q4/own.txt").exists()
+
+
+def test_each_is_checked(model: Path) -> None:
+    refusal, said = export(ARGOSY, "onnx", "--model", model, "--for", "genai", "--dtype", "fp32,q4", "-o", model.parent / "checked")
+    assert refusal == "", said
+    for name in ("fp32", "q4"):
+        assert f"check of {name}: a small model of this kind, exported with the same options, agrees with PyTorch" in said
+        check = json.loads((model.parent / "checked" / name / "bundle.json").read_text())["check"]
+        assert check["kind"] == "twin" and "greedy tokens in the engine" in check["compared"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--dtype", "fp32,q4", "-o", "one.onnx"), "is to be one model, but several variants are asked for"),
+        (("--dtype", "q4", "--quantize", "int8"), "says how weights are stored, and so does --quantize"),
+        (("--dtype", "fp32,q4", "--capture", "x.capture"), "needs captures of its own"),
+        (("--for", "transformersjs", "--dtype", "fp32,q4", "--weights", "link"), "wants data files of its own"),
+    ],
+)
+def test_what_cannot_be_is_refused(options: tuple[str, ...], expected: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    refusal, said = export(ARGOSY, "onnx", "--model", model, *options)
+    assert expected in refusal, said
+    assert not list(tmp_path.iterdir())
