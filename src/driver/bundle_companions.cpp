@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "engines/card.h"
 #include "engines/companions.h"
+#include "engines/rewrite_json.h"
 #include "io/file.h"
 #include "io/inside_folder.h"
 #include "io/write_file.h"
@@ -15,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kConfig = "config.json";
 constexpr uint64_t kMaxCompanion = uint64_t{256} << 20;
 
 /// Writes a text file, which must not exist yet; its folder is made if it does not exist.
@@ -27,12 +29,17 @@ Status write_bundle_text(const fs::path& path, const std::string& text) {
 
 }  // namespace
 
-Result<BundleCompanions> list_companions(const engines::SourceModel& model, const engines::BundlePlan& plan) {
+Result<BundleCompanions> list_companions(const engines::SourceModel& model, engines::BundlePlan& plan) {
   BundleCompanions companions;
+  auto has_text = [&](std::string_view file) {
+    return std::ranges::any_of(plan.files, [&](const auto& text) { return text.name == file; });
+  };
+  if (model.is_config_changed && std::ranges::find(plan.copied, kConfig) != plan.copied.end() && !has_text(kConfig))
+    plan.files.push_back({std::string(kConfig), engines::rewritten(model.config->root(), {})});
   for (const engines::TextFile& file : plan.files) companions.files.push_back({file.name, {}, file.text.size()});
   for (const std::string& file : plan.copied) {
     // A text of the plan takes the place of the model's own.
-    if (std::ranges::any_of(plan.files, [&](const auto& text) { return text.name == file; })) continue;
+    if (has_text(file)) continue;
     std::error_code error;
     uint64_t bytes = fs::file_size(model.folder / file, error);
     if (error) return fail(system_error("examine", model.folder / file, error.value()));

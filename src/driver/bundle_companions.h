@@ -17,8 +17,9 @@ struct BundleCompanions {
   std::vector<std::string> notes;   // what is left out and why, a line each
 };
 
-/// Files that are links out of the model's folder are left out, with a note.
-Result<BundleCompanions> list_companions(const engines::SourceModel& model, const engines::BundlePlan& plan);
+/// Files that are links out of the model's folder are left out, with a note. A configuration that is not the file's any
+/// more becomes a text of the plan.
+Result<BundleCompanions> list_companions(const engines::SourceModel& model, engines::BundlePlan& plan);
 
 /// Writes them, the model card and the manifest. `notes` are for the card, a line each.
 Status write_companions(const std::filesystem::path& folder, const engines::SourceModel& model,

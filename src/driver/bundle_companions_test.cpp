@@ -31,7 +31,8 @@ TEST(BundleCompanions, leaves_out_links_that_lead_out_of_the_model_s_folder) {
   auto model = engines::read_source_model(folder / "m", manifest.root());
   ASSERT_TRUE(model) << model.error().message;
   EXPECT_FALSE(model->has_file("NOTICE"));
-  auto companions = list_companions(*model, copies(*model));
+  engines::BundlePlan plan = copies(*model);
+  auto companions = list_companions(*model, plan);
   ASSERT_TRUE(companions) << companions.error().message;
   EXPECT_EQ(companions->copied, (std::vector<std::string>{"COPYING", "LICENSE", "config.json"}));
   ASSERT_EQ(companions->notes.size(), 1u);
@@ -61,6 +62,21 @@ TEST(BundleCompanions, rejects_configurations_that_are_links_out_of_the_folder) 
   JsonDocument manifest = no_components();
   expect_error(engines::read_source_model(folder / "m", manifest.root()), ErrorCode::kInvalidInput,
                "generation_config.json\" is a link that leads out");
+}
+
+TEST(BundleCompanions, says_nothing_of_how_the_checkpoint_is_quantised) {
+  TestFolder folder;
+  folder.write("m/config.json", R"({"quantization_config": {"quant_method": "fp8"}, "vocab_size": 9})");
+  JsonDocument manifest = no_components();
+  auto model = engines::read_source_model(folder / "m", manifest.root());
+  ASSERT_TRUE(model) << model.error().message;
+  engines::BundlePlan plan = copies(*model);
+  auto companions = list_companions(*model, plan);
+  ASSERT_TRUE(companions) << companions.error().message;
+  EXPECT_TRUE(companions->copied.empty());
+  ASSERT_EQ(plan.files.size(), 1u);
+  EXPECT_EQ(plan.files[0].text.find("quantization_config"), std::string::npos);
+  EXPECT_NE(plan.files[0].text.find("vocab_size"), std::string::npos);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "engines/rewrite_json.h"
 #include "io/file.h"
 #include "io/inside_folder.h"
 
@@ -85,6 +86,16 @@ Status name_model(SourceModel& model) {
   model.commit = model.name;
   model.name = repository.substr(kPrefix.size());
   if (size_t dashes = model.name.find("--"); dashes != std::string::npos) model.name.replace(dashes, 2, "/");
+  return {};
+}
+
+/// Weights of exports are not stored as a quantised checkpoint has them: engines would look for what is not there.
+Status leave_out_quantization(SourceModel& model) {
+  constexpr const char* kKey = "quantization_config";
+  if (!model.config->root().find(kKey).is_valid()) return {};
+  const JsonChange change{{kKey}, nullptr};
+  ARGOSY_TRY(model.config, JsonDocument::parse_owned(rewritten(model.config->root(), {&change, 1}), "config.json"));
+  model.is_config_changed = true;
   return {};
 }
 
@@ -193,6 +204,7 @@ Result<SourceModel> read_source_model(const fs::path& folder, JsonView manifest)
     ARGOSY_TRY(JsonDocument config, JsonDocument::parse_owned(text.take(), "configuration"));
     model.config = std::move(config);
   }
+  ARGOSY_TRY_STATUS(leave_out_quantization(model));
   ARGOSY_TRY(model.generation_config, read_json_if_any(model, "generation_config.json"));
   ARGOSY_TRY(model.tokenizer_config, read_json_if_any(model, "tokenizer_config.json"));
   ARGOSY_TRY(model.processor_config, read_json_if_any(model, "processor_config.json"));

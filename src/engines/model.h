@@ -55,7 +55,9 @@ struct SourceModel {
   std::string commit;            // of a snapshot of the Hub; may be empty
   std::string model_class, task;
   std::vector<ComponentInterface> components;
-  std::optional<JsonDocument> config;  // always there: config.json, else the capture's
+  /// Always there: config.json, else the capture's; without how the checkpoint quantises weights, which exports do not.
+  std::optional<JsonDocument> config;
+  bool is_config_changed = false;                                                     // it had that
   std::optional<JsonDocument> generation_config, tokenizer_config, processor_config;  // the files of these names
   std::vector<std::string> files;     // of the folder, sorted; names only
   const Device* device = nullptr;     // that the bundle is for; null: the CPU

@@ -357,6 +357,14 @@ bool is_exact_cast(DType from, DType to) {
   return bits_of(to) > bits_of(from);
 }
 
+float rounded_to(float value, DType type) {
+  switch (type) {
+    case DType::kF16: return to_float(to_half(value));
+    case DType::kBF16: return to_float(to_bfloat(value));
+    default: ARGOSY_CHECK(type == DType::kF32, "values are rounded to floats of 16 and 32 bits"); return value;
+  }
+}
+
 void cast_elements(DType from, std::span<const std::byte> in, DType to, std::span<std::byte> out, CastPath path) {
   ARGOSY_CHECK(can_cast(from, to), format("{} to {}", to_text(from), to_text(to)));
   if (bits_of(from) < 8) {

@@ -32,4 +32,8 @@ bool is_exact_cast(DType from, DType to);
 void cast_elements(DType from, std::span<const std::byte> in, DType to, std::span<std::byte> out,
                    CastPath path = CastPath::kBest);
 
+/// What is left of one value in f16 or bf16, as the casts above have it; in f32 all of it. Only in the default float
+/// mode (tensor/float_mode.h), which cast_elements() sets by itself: that takes longer than one value does.
+float rounded_to(float value, DType type);
+
 }  // namespace argosy

@@ -206,6 +206,21 @@ TEST(CastTest, converts_f32_to_16_bits) {
   }
 }
 
+TEST(CastTest, rounds_one_value_as_all) {
+  for (DType to : {DType::kF16, DType::kBF16, DType::kF32}) {
+    for (uint64_t pattern : around_midpoints(DType::kF32, DType::kF16)) {
+      auto value = std::bit_cast<float>(static_cast<uint32_t>(pattern));
+      std::byte narrow[2];
+      float expected = value;
+      if (to != DType::kF32) {
+        cast_elements(DType::kF32, std::as_bytes(std::span(&value, 1)), to, narrow);
+        cast_elements(to, narrow, DType::kF32, std::as_writable_bytes(std::span(&expected, 1)));
+      }
+      ASSERT_EQ(std::bit_cast<uint32_t>(rounded_to(value, to)), std::bit_cast<uint32_t>(expected)) << pattern;
+    }
+  }
+}
+
 // ---- 8 bits and less ----
 
 std::vector<std::byte> all_bytes() {

@@ -43,25 +43,17 @@ struct Range {
   return range;
 }
 
-float as_stored(float scale, DType type) {
-  if (type == DType::kF32) return scale;
-  std::byte narrow[2];
-  cast_elements(DType::kF32, std::as_bytes(std::span(&scale, 1)), type, narrow);
-  cast_elements(type, narrow, DType::kF32, std::as_writable_bytes(std::span(&scale, 1)));
-  return scale;
-}
-
 /// Halves are rounded away from zero, as C's roundf does.
 BlockScale largest_scale(const Range& range, const BlockMethod& how) {
   const auto middle = static_cast<float>(1 << (how.bits - 1)), highest = 2 * middle - 1;
   if (how.is_symmetric) {
     float farthest = std::fabs(range.most) > std::fabs(range.least) ? range.most : range.least;
-    return {as_stored(farthest / -middle, how.scales), static_cast<uint8_t>(middle)};
+    return {rounded_to(farthest / -middle, how.scales), static_cast<uint8_t>(middle)};
   }
   float least = std::min(range.least, 0.0f), most = std::max(range.most, 0.0f);
   float scale = (most - least) / highest;
   float zero = scale != 0 ? 0.0f - least / scale : least;
-  return {as_stored(scale, how.scales), static_cast<uint8_t>(std::roundf(std::clamp(zero, 0.0f, highest)))};
+  return {rounded_to(scale, how.scales), static_cast<uint8_t>(std::roundf(std::clamp(zero, 0.0f, highest)))};
 }
 
 [[gnu::always_inline]] inline BlockScale quantize_largest(const float* in, size_t count, const BlockMethod& how,

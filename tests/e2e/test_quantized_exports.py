@@ -72,6 +72,9 @@ def test_an_export_has_the_bytes_of_the_float_checkpoint_s(backend: str, models:
     note = "14 weights are stored as f8e4m3fn in blocks of 40x40 (fp8): read as f32 while streaming"
     assert note in notes["fp8"] and "stored as" not in notes["float"]
     assert captures["fp8"] == captures["float"]  # one for both
+    if backend == "onnx":  # the bundle's weights are plain
+        config = json.loads((models / "of-fp8/out/config.json").read_text())
+        assert config["model_type"] == "llama" and "quantization_config" not in config
 
 
 def test_the_full_check_needs_none_of_the_format_s_libraries(models: Path) -> None:
