@@ -62,7 +62,13 @@ CheckOutcome run_module_check(std::vector<std::string> arguments, const fs::path
   if (ended->exit_code == kDone && report->ok) {
     terminal.log(LogLevel::kInfo, format("checked {} in {}: {}, differences up to {:.1e}", report->model_class,
                                          report->engine, count_of(report->calls, "call"), report->largest));
-    return {CheckOutcome::Kind::kRight, "", report->engine_missing, report->summary};
+    return {CheckOutcome::Kind::kRight,
+            "",
+            report->engine_missing,
+            report->summary,
+            report->agreement,
+            report->divergence,
+            report->quality};
   }
   print_wrong(*report, terminal);
   return {CheckOutcome::Kind::kWrong, "", ""};

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "cache/capture_key.h"
@@ -19,6 +20,8 @@ struct CheckOutcome {
   std::string why;             // of kFailed and kNotRun, in a few words without names of this machine
   std::string engine_missing;  // of kRight: why a bundle was not also run in its engine; empty: it was, or it has none
   std::string compared;        // of kRight: what ran and what came of it, in plain words
+  std::optional<double> agreement = {}, divergence = {};  // as CheckReport has them
+  std::string quality = {};
 };
 
 /// Whether models of this configuration are exported right, by a small one of the same kind (a twin). A check that

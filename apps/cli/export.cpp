@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -58,13 +59,49 @@ Result<std::optional<ExportCheck>> check_before_writing(const ExportJob& job, co
   return ExportCheck{"none", outcome.why, ""};
 }
 
+/// Whether the export computes otherwise than the model in float32 does, by what it stores.
+bool loses_digits(const ExportJob& job, const Backend& backend) {
+  std::vector<std::string> arguments = backend.graph_arguments(job.options.backend_options);
+  return job.request.dtype == "float16" || job.request.dtype == "bfloat16" ||
+         std::ranges::any_of(arguments, [](const std::string& each) { return each.starts_with("--q"); });
+}
+
+/// Refuses an export that costs more than the user allows.
+Status check_quality(const CheckOutcome& outcome, const ExportJob& job, const Backend& backend) {
+  constexpr const char* kHint = "store fewer weights in few bits, or in more: --quantize int4,lm_head=int8, or int8";
+  const ExportOptions& options = job.options;
+  const std::string of = job.variant.empty() ? "" : format(" of {}", job.variant);
+  if (!options.limits_quality() || !loses_digits(job, backend)) return {};
+  if (!outcome.agreement || !outcome.divergence) {
+    return fail(ErrorCode::kUnsupportedFeature,
+                format("the quality{} cannot be measured: the model reads no text by itself, or has no tokenizer", of),
+                "leave out --min-agreement and --max-kl");
+  }
+  if (*outcome.agreement < options.min_agreement) {
+    return fail(ErrorCode::kInvalidInput,
+                format("the best token{} is the model's in {:.1f} % of all cases, less than --min-agreement {}", of,
+                       100 * *outcome.agreement, options.min_agreement),
+                kHint);
+  }
+  if (*outcome.divergence > options.max_divergence) {
+    return fail(
+        ErrorCode::kInvalidInput,
+        format("the KL divergence{} is {:.2g}, more than --max-kl {}", of, *outcome.divergence, options.max_divergence),
+        kHint);
+  }
+  return {};
+}
+
 /// The check on the model's own weights, of what is written but not there yet. `outcome` tells how it ended.
-Status check_before_commit(const fs::path& written, const ExportJob& job, const Backend& backend,
-                           const Environment& environment, Terminal& terminal, CheckOutcome& outcome) {
+Result<ExportCheck> check_before_commit(const fs::path& written, const ExportJob& job, const Backend& backend,
+                                        const Environment& environment, Terminal& terminal, CheckOutcome& outcome) {
   outcome = check_written(written, job.variant, job.request, backend.name, job.options.text, environment, terminal);
-  if (outcome.kind == CheckOutcome::Kind::kRight) return {};
-  return fail(ErrorCode::kInvalidInput, format("not checked: {}", outcome.why),
-              "--check twin or off exports without it");
+  if (outcome.kind != CheckOutcome::Kind::kRight) {
+    return fail(ErrorCode::kInvalidInput, format("not checked: {}", outcome.why),
+                "--check twin or off exports without it");
+  }
+  ARGOSY_TRY_STATUS(check_quality(outcome, job, backend));
+  return ExportCheck{"full", "", outcome.compared + place_of_check(job, backend), outcome.quality};
 }
 
 /// What is left for weights on their way, given what the process has taken so far.
@@ -198,7 +235,7 @@ Result<std::vector<ExportCheck>> check_jobs(const ExportJobs& jobs, const Backen
 }
 
 /// What was written, for the user.
-void print_summary(const Export& prepared, const ExportJobs& jobs, const std::vector<std::string>& compared,
+void print_summary(const Export& prepared, const ExportJobs& jobs, const std::vector<ExportCheck>& checks,
                    double seconds, Terminal& terminal) {
   const std::string variants = jobs.size() == 1 ? "" : format("{} variants, ", jobs.size());
   terminal.print_error(format(
@@ -210,7 +247,7 @@ void print_summary(const Export& prepared, const ExportJobs& jobs, const std::ve
   for (const std::string& line : prepared.limits()) terminal.print_error(format("argosy: {}\n", line));
   for (size_t i = 0; i < jobs.size(); ++i) {
     const std::string of = jobs[i]->variant.empty() ? "" : format(" of {}", jobs[i]->variant);
-    terminal.print_error(format("argosy: check{}: {}\n", of, compared[i]));
+    terminal.print_error(format("argosy: check{}: {}\n", of, checks[i].text()));
   }
 }
 
@@ -218,6 +255,10 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
                               Terminal& terminal, Diagnostics& diagnostics) {
   ExportDestination destination = export_destination(options.output, options.source.model, backend.suffix);
   ARGOSY_TRY_STATUS(check_replaceable(destination));
+  if (options.limits_quality() && options.check != CheckMode::kFull) {
+    return fail(ErrorCode::kInvalidInput, "--min-agreement and --max-kl are about the model's own weights",
+                "add --check full");
+  }
   if (options.dry_run) {
     ARGOSY_TRY(std::string missing, missing_parts(options.source, ModelParts::kWeights, environment));
     if (!missing.empty()) {
@@ -248,17 +289,14 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
   write.further_checks.assign(checks.begin() + 1, checks.end());
   write.progress = terminal.progress_hook();
   write.on_warning = [&](const std::string& text) { terminal.log(LogLevel::kWarn, text); };
-  std::vector<std::string> compared;
-  for (const ExportCheck& check : checks) compared.push_back(check.text());
   auto start = std::chrono::steady_clock::now();
   CheckOutcome full;
   if (options.check == CheckMode::kFull) {
-    write.before_commit = [&](const fs::path& written) -> Status {
+    write.before_commit = [&](const fs::path& written) -> Result<std::vector<ExportCheck>> {
       for (size_t i = 0; i < jobs.size(); ++i) {
-        ARGOSY_TRY_STATUS(check_before_commit(written, *jobs[i], backend, environment, terminal, full));
-        compared[i] = full.compared;
+        ARGOSY_TRY(checks[i], check_before_commit(written, *jobs[i], backend, environment, terminal, full));
       }
-      return {};
+      return checks;
     };
   }
   Status written = prepared->write(write);
@@ -270,7 +308,7 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
     return kWrong;
   }
   ARGOSY_TRY_STATUS(std::move(written));
-  print_summary(*prepared, jobs, compared,
+  print_summary(*prepared, jobs, checks,
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), terminal);
   return kDone;
 }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -121,9 +123,13 @@ struct ExportOptions : GraphOptions {
   uint64_t memory_bytes = 0;          // the most that the process may take; 0: what it needs
   int threads = 0;                    // 0: as many as there are cores, up to a few
   CheckMode check = CheckMode::kTwin;
+  /// Of CheckMode::kFull: the share of best tokens that must be the model's, and nats that the rest may be off by.
+  double min_agreement = 0, max_divergence = std::numeric_limits<double>::infinity();
   std::string text;  // of CheckMode::kFull: a file of text that both read; empty: some words that the tokenizer knows
   bool dry_run = false;
   WatchOptions watch;
+
+  bool limits_quality() const { return min_agreement > 0 || std::isfinite(max_divergence); }
 };
 
 struct CheckOptions {

@@ -43,8 +43,19 @@ Result<CheckReport> CheckReport::read(const std::filesystem::path& path) {
   std::optional<bool> ok = root.find("ok").as_bool();
   JsonView rows = root.find("rows");
   if (!ok || !rows.is_array()) return fail(ErrorCode::kCorruptFile, format("{} lacks ok or rows", name));
-  CheckReport report{*ok, text_at(root, "engine"), text_at(root, "model_class"), rows.size(), 0, {},
-                     "",  text_at(root, "summary")};
+  CheckReport report;
+  report.ok = *ok;
+  report.engine = text_at(root, "engine");
+  report.model_class = text_at(root, "model_class");
+  report.calls = rows.size();
+  report.summary = text_at(root, "summary");
+  if (JsonView quality = root.find("quality"); quality.is_object()) {
+    report.agreement = quality.find("agreement").as_double();
+    report.divergence = quality.find("kl").as_double();
+    JsonWriter figures;
+    figures.value(quality);
+    report.quality = figures.take();
+  }
   for (JsonView row : rows.items()) {
     JsonView largest = row.find("abs");
     if (largest.is_valid() && !largest.is_null()) {

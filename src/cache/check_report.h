@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,10 @@ struct CheckReport {
   double largest = 0;              // difference over all calls, absolute; infinite where one could not be compared
   std::vector<std::string> wrong;  // a line for each call that is wrong
   std::string engine_missing;      // why a bundle was not run in its engine; empty: it was, or none was asked for
-  std::string summary;             // what was compared and what came of it, in plain words
+  /// What the export costs, where that was measured: the share of tokens whose best one is the model's, and nats.
+  std::optional<double> agreement, divergence;
+  std::string quality;  // all figures of it, a JSON object; may be empty
+  std::string summary;  // what was compared and what came of it, in plain words
 
   static Result<CheckReport> read(const std::filesystem::path& path);
 };

@@ -19,12 +19,12 @@ namespace fs = std::filesystem;
 constexpr std::string_view kConfig = "config.json";
 constexpr uint64_t kMaxCompanion = uint64_t{256} << 20;
 
-/// Writes a text file, which must not exist yet; its folder is made if it does not exist.
-Status write_bundle_text(const fs::path& path, const std::string& text) {
+/// Writes a text file; its folder is made if it does not exist.
+Status write_bundle_text(const fs::path& path, const std::string& text, Overwrite overwrite = Overwrite::kRefuse) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   if (error) return fail(system_error("create", path.parent_path(), error.value()));
-  return write_file(path, text, Overwrite::kRefuse);
+  return write_file(path, text, overwrite);
 }
 
 }  // namespace
@@ -53,9 +53,8 @@ Result<BundleCompanions> list_companions(const engines::SourceModel& model, engi
   return companions;
 }
 
-Status write_companions(const fs::path& folder, const engines::SourceModel& model, const engines::Engine& engine,
-                        const engines::BundlePlan& plan, const BundleCompanions& companions, const ExportCheck& check,
-                        const std::vector<std::string>& notes, const std::string& manifest) {
+Status write_companions(const fs::path& folder, const engines::SourceModel& model, const engines::BundlePlan& plan,
+                        const BundleCompanions& companions) {
   for (const engines::TextFile& file : plan.files) ARGOSY_TRY_STATUS(write_bundle_text(folder / file.name, file.text));
   for (const std::string& file : companions.copied) {
     ARGOSY_TRY_STATUS(check_inside_folder(model.folder / file, model.folder));
@@ -63,10 +62,16 @@ Status write_companions(const fs::path& folder, const engines::SourceModel& mode
     ARGOSY_TRY(std::string text, read_text_file(model.folder / file, kMaxCompanion));
     ARGOSY_TRY_STATUS(write_bundle_text(folder / file, text));
   }
+  return {};
+}
+
+Status write_descriptions(const fs::path& folder, const engines::SourceModel& model, const engines::Engine& engine,
+                          const engines::BundlePlan& plan, const ExportCheck& check,
+                          const std::vector<std::string>& notes, const std::string& manifest) {
   engines::CardFacts facts{std::string(version()), check.text(), notes};
   ARGOSY_TRY(std::string card, engines::model_card(model, engine, plan, facts));
-  ARGOSY_TRY_STATUS(write_bundle_text(folder / engines::kCardFile, card));
-  return write_bundle_text(folder / kBundleManifest, manifest);
+  ARGOSY_TRY_STATUS(write_bundle_text(folder / engines::kCardFile, card, Overwrite::kReplace));
+  return write_bundle_text(folder / kBundleManifest, manifest, Overwrite::kReplace);
 }
 
 }  // namespace argosy

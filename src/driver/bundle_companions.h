@@ -21,10 +21,13 @@ struct BundleCompanions {
 /// more becomes a text of the plan.
 Result<BundleCompanions> list_companions(const engines::SourceModel& model, engines::BundlePlan& plan);
 
-/// Writes them, the model card and the manifest. `notes` are for the card, a line each.
+/// Writes them.
 Status write_companions(const std::filesystem::path& folder, const engines::SourceModel& model,
-                        const engines::Engine& engine, const engines::BundlePlan& plan,
-                        const BundleCompanions& companions, const ExportCheck& check,
-                        const std::vector<std::string>& notes, const std::string& manifest);
+                        const engines::BundlePlan& plan, const BundleCompanions& companions);
+
+/// Writes the model card and the manifest, which may be there. `notes` are for the card, a line each.
+Status write_descriptions(const std::filesystem::path& folder, const engines::SourceModel& model,
+                          const engines::Engine& engine, const engines::BundlePlan& plan, const ExportCheck& check,
+                          const std::vector<std::string>& notes, const std::string& manifest);
 
 }  // namespace argosy

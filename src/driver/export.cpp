@@ -97,7 +97,15 @@ Status Export::write(const ExportWriteOptions& options) const {
   auto fill = [&](auto output, const fs::path& written, const MayReplace& may_replace) -> Status {
     ARGOSY_TRY_STATUS(write_into(output.path(), options, progress));
     warn_of_non_finite(options);
-    if (options.before_commit) ARGOSY_TRY_STATUS(options.before_commit(written));
+    if (options.before_commit) {
+      ARGOSY_TRY(std::vector<ExportCheck> checks, options.before_commit(written));
+      if (!checks.empty()) {
+        ExportWriteOptions checked = options;
+        checked.check = checks[0];
+        checked.further_checks.assign(checks.begin() + 1, checks.end());
+        ARGOSY_TRY_STATUS(rewrite_checks(output.path(), checked));
+      }
+    }
     return output.commit(may_replace);
   };
   if (destination_.is_folder) {

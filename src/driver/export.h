@@ -39,8 +39,8 @@ struct ExportWriteOptions {
   std::vector<ExportCheck> further_checks;  // of an export with several variants: those behind the first
   ProgressHook progress;
   /// Called when everything is written, before it appears under its name: with the file, or the folder. An error leaves
-  /// nothing behind. May be empty.
-  std::function<Status(const std::filesystem::path& written)> before_commit;
+  /// nothing behind. What it returns takes the place of the checks above, if it is not empty. May be empty.
+  std::function<Result<std::vector<ExportCheck>>(const std::filesystem::path& written)> before_commit;
   /// Called with remarks that are no errors, a line each. May be empty.
   std::function<void(const std::string& text)> on_warning;
 };
@@ -73,6 +73,10 @@ class Export {
   /// Writes the files, under their names, into an empty folder. `progress` may be called with growing numbers of bytes.
   virtual Status write_into(const std::filesystem::path& folder, const ExportWriteOptions& options,
                             const std::function<void(uint64_t done)>& progress) const = 0;
+  /// Writes anew, into that folder, what tells of checks.
+  virtual Status rewrite_checks(const std::filesystem::path& /*folder*/, const ExportWriteOptions& /*options*/) const {
+    return {};
+  }
   /// Streams all files. They appear together, complete, or not at all; an earlier export is replaced, unless users have
   /// put something there since: then it stays as it is.
   Status write(const ExportWriteOptions& options) const;

@@ -67,6 +67,8 @@ void write_quantized(JsonWriter& json, const std::vector<QuantizedWeight>& weigh
 void write_check(JsonWriter& json, const ExportCheck& check) {
   json.key("check").begin_object().key("kind").value(check.kind).key("why").value(check.why);
   if (!check.compared.empty()) json.key("compared").value(check.compared);
+  if (auto figures = JsonDocument::parse(check.quality, "quality"); figures && figures->root().is_object())
+    json.key("quality").value(figures->root());
   json.end_object();
 }
 

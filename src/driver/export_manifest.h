@@ -30,6 +30,7 @@ struct ExportCheck {
   std::string kind = "none";  // twin, full, off (not asked for), none (could not be done)
   std::string why;            // of off and none
   std::string compared;       // of twin and full: what ran and what came of it, in plain words
+  std::string quality = {};   // of full: figures of what the export costs, a JSON object; may be empty
 
   /// One line for people.
   std::string text() const;

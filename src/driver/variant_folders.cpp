@@ -44,11 +44,9 @@ class VariantFolders final : public Export {
       std::error_code error;
       fs::create_directories(folder / each.name, error);
       if (error) return fail(system_error("create", folder / each.name, error.value()));
-      ExportWriteOptions own = options;
-      if (i > 0 && i <= options.further_checks.size()) own.check = options.further_checks[i - 1];
       std::function<void(uint64_t)> own_progress;
       if (progress) own_progress = [&](uint64_t bytes) { progress(done + bytes); };
-      ARGOSY_TRY_STATUS(each.bundle->write_into(folder / each.name, own, own_progress));
+      ARGOSY_TRY_STATUS(each.bundle->write_into(folder / each.name, options_of(i, options), own_progress));
       done += each.bundle->total_bytes();
       names.push_back(each.name);
     }
@@ -60,7 +58,18 @@ class VariantFolders final : public Export {
     return write_file(folder / kBundleManifest, folders_manifest(names, files), Overwrite::kRefuse);
   }
 
+  Status rewrite_checks(const fs::path& folder, const ExportWriteOptions& options) const override {
+    for (size_t i = 0; i < folders_.size(); ++i)
+      ARGOSY_TRY_STATUS(folders_[i].bundle->rewrite_checks(folder / folders_[i].name, options_of(i, options)));
+    return {};
+  }
+
  private:
+  static ExportWriteOptions options_of(size_t variant, ExportWriteOptions options) {
+    if (variant > 0 && variant <= options.further_checks.size()) options.check = options.further_checks[variant - 1];
+    return options;
+  }
+
   std::vector<VariantFolder> folders_;
 };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from argosy.check.full import check_bundle
 from argosy.errors import ExportError
 from argosy.run.bundles import open_bundle
 
+TRAINED = Path(__file__).resolve().parents[1] / "fixtures/trained-decoder"
 ALL = {"fp32": "", "fp16": "_fp16", "q4": "_q4", "q4f16": "_q4f16", "q8": "_quantized"}
 
 
@@ -92,6 +94,7 @@ def test_each_is_checked(model: Path) -> None:
     ("options", "expected"),
     [
         (("--dtype", "fp32,q4", "-o", "one.onnx"), "is to be one model, but several variants are asked for"),
+        (("--dtype", "q4", "--min-agreement", "0.9"), "are about the model's own weights"),
         (("--dtype", "q4", "--quantize", "int8"), "says how weights are stored, and so does --quantize"),
         (("--dtype", "fp32,q4", "--capture", "x.capture"), "needs captures of its own"),
         (("--for", "transformersjs", "--dtype", "fp32,q4", "--weights", "link"), "wants data files of its own"),
@@ -102,3 +105,26 @@ def test_what_cannot_be_is_refused(options: tuple[str, ...], expected: str, mode
     refusal, said = export(ARGOSY, "onnx", "--model", model, *options)
     assert expected in refusal, said
     assert not list(tmp_path.iterdir())
+
+
+def test_what_each_costs_is_measured_and_limited(tmp_path: Path) -> None:
+    text = Path(sysconfig.get_path("stdlib")) / "textwrap.py"  # which it was not trained on
+    arguments = ("onnx", "--model", TRAINED, "--for", "genai", "--check", "full", "--text", text, "-o", tmp_path / "out")
+    refusal, said = export(ARGOSY, *arguments, "--dtype", "fp32,fp16,q4,q8", "--min-agreement", "0.5", "--max-kl", "0.5")
+    assert refusal == "", said
+    found = {name: json.loads((tmp_path / "out" / name / "bundle.json").read_text())["check"] for name in ("fp32", "fp16", "q4", "q8")}
+    assert "quality" not in found["fp32"]  # it computes what the model does
+    quality = {name: check["quality"] for name, check in found.items() if name != "fp32"}
+    for name, figures in quality.items():
+        assert figures["tokens"] > 500 and figures["perplexity"] > 1
+        line = f"best token as the unquantised model's in {100 * figures['agreement']:.1f} % of {figures['tokens']} tokens"
+        assert line in said and line in found[name]["compared"] and line in (tmp_path / "out" / name / "README.md").read_text()
+    assert quality["fp16"]["kl"] < quality["q8"]["kl"] < quality["q4"]["kl"]
+    assert quality["fp16"]["agreement"] >= 0.995
+    assert abs(quality["q8"]["perplexity"] / quality["q8"]["perplexity_before"] - 1) < 0.005
+    limit = quality["q4"]["kl"] / 2
+    refusal, _ = export(ARGOSY, *arguments[:-1], tmp_path / "other", "--dtype", "q4", "--max-kl", str(limit))
+    assert "the KL divergence is" in refusal and f"more than --max-kl {limit}" in refusal
+    assert not (tmp_path / "other").exists()
+    refusal, _ = export(ARGOSY, *arguments[:-1], tmp_path / "other", "--dtype", "q4", "--min-agreement", "1")
+    assert "less than --min-agreement 1" in refusal

@@ -79,6 +79,7 @@ class Checked:
             "ok": self.ok,
             "summary": self.summary(),
             "tolerance": self.tolerance,
+            "quality": next((row.figures for row in self.rows if row.figures), None),
             "cpu_seconds": round(self.cpu_seconds, 2),
             "rows": [{name: _strict(value) for name, value in row.columns().items()} for row in self.rows],
         }

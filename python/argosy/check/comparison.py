@@ -24,7 +24,7 @@ from .interface import fits, promised_shapes, single_sizes
 from .observed import observed_calls
 from .programs import program_calls
 from .quality import Quality
-from .rows import Row, run_call
+from .rows import Row, quality_row, run_call
 from .schemes import QuantizedModel
 from .texts import text_calls
 
@@ -129,7 +129,7 @@ class Comparison:
                 rows.append(row)
             rows += [run_tokens(engine, self.export.manifest, each, self.tolerance) for each in self.expected.tokens]
         if self.original and quality.tokens:
-            rows.append(Row("all", "quality", "", True, note=quality.text(), measures=True))
+            rows.append(quality_row(quality))
         return rows
 
 

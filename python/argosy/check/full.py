@@ -7,11 +7,14 @@ import gc
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..errors import ExportError
 from .checked import Checked
 from .comparison import ROUNDED_ROWS, Comparison, Report, cpu_seconds, load_model, real_shapes
 from .engines import ENGINES, Export, find_export, open_files
-from .rows import Row
+from .quality import Quality
+from .rows import Row, quality_row
 from .schemes import QuantizedModel
 
 CALLS = ("edge", "observed", "greedy", "text")
@@ -75,6 +78,7 @@ def check_bundle(
     from ..run.bundles import open_bundle
     from ..run.runners import BundleProcess, EngineMissing, RunError, find_runner
     from .media import has_media, media_row
+    from .texts import text_logits
     from .tokens import NEW_TOKENS, agreement_row, expected_runs, run_bundle, tokenizer_row
 
     start = cpu_seconds()
@@ -92,6 +96,10 @@ def check_bundle(
         return _check_components(open_files(engine, bundle.graphs), against, CALLS, text, trust_remote_code, report)
     count = count or NEW_TOKENS
     dtype = engine.dtype(str(bundle.graphs[0]))
+    before = None
+    if dtype != "float32":  # one after the other, as both are large
+        before = text_logits(load_model(cls, against, "float32", trust_remote_code), against, text)
+        gc.collect()
     model = load_model(cls, against, dtype, trust_remote_code)
     tolerance = engine.tolerance(dtype)
     checked = Checked("tokens", runner.name, cls.__name__, bundle.manifest.get("task") or "", tolerance)
@@ -100,6 +108,8 @@ def check_bundle(
     settings = {"batches": runner.batches and not has_media(bundle), "own_settings": runner.own_settings,
                 "pads_behind": runner.pads_behind}  # fmt: skip
     quantized = bundle.manifest.get("quantized") or []
+    if quantized and dtype == "float32":
+        before = text_logits(model, against, text)
     original = expected_runs(model, against, count, **settings)
     expected, scheme = original, contextlib.nullcontext()
     if quantized:
@@ -108,6 +118,9 @@ def check_bundle(
             expected = expected_runs(model, against, count, **settings)
         if scheme.rounds_rows:
             checked.tolerance = tolerance = max(tolerance, ROUNDED_ROWS[0])
+    if before is not None:
+        with scheme:
+            checked.rows += _quality_rows(before, text_logits(model, against, text))
     try:
         with scheme:
             row = media_row(model, against, bundle, count)
@@ -132,3 +145,13 @@ def check_bundle(
                           code="invalid-input", hint="the eager model must generate from text, a picture or a sound")  # fmt: skip
     checked.cpu_seconds = cpu_seconds() - start
     return checked
+
+
+def _quality_rows(before: tuple[torch.Tensor, torch.Tensor], after: tuple[torch.Tensor, torch.Tensor] | None) -> list[Row]:
+    """What the bundle's arithmetic costs on a text, beside the model in float32. Engines give tokens, and not all of them logits:
+    so it is computed by PyTorch with the arithmetic that their tokens agree with."""
+    if after is None:
+        return []
+    quality = Quality()
+    quality.add(before[0], after[0], before[1])
+    return [quality_row(quality, " (by PyTorch with the same arithmetic)")]

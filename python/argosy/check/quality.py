@@ -32,13 +32,25 @@ class Quality:
             self.surprise = (had[0] + new[0], had[1] + new[1])
             self.followed += len(rows)
 
+    def figures(self) -> dict[str, float]:
+        """For programs: the share of tokens whose best one is the same, nats, and perplexities where there is a text."""
+        found = {"tokens": self.tokens, "agreement": self.agreed / self.tokens, "kl": self.divergence / self.tokens}
+        if self.surprise and self.followed:
+            found["perplexity_before"], found["perplexity"] = self._perplexities()
+        return found
+
+    def _perplexities(self) -> tuple[float, float]:
+        assert self.surprise
+        before, after = (math.exp(min(each / self.followed, 700.0)) for each in self.surprise)
+        return before, after
+
     def text(self) -> str:
-        """For people: shares, nats, perplexities."""
+        """The same for people."""
         if not self.tokens:
             return "nothing to measure: no logits"
         parts = [f"best token as the unquantised model's in {100 * self.agreed / self.tokens:.1f} % of {self.tokens} tokens",
                  f"KL divergence {self.divergence / self.tokens:.2g}"]  # fmt: skip
         if self.surprise and self.followed:
-            before, after = (math.exp(min(each / self.followed, 700.0)) for each in self.surprise)
+            before, after = self._perplexities()
             parts.append(f"perplexity {after:.4g} instead of {before:.4g}")
         return ", ".join(parts)

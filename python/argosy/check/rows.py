@@ -13,6 +13,7 @@ from ..structures import identifier
 from .calls import ExpectedCall
 from ..compare import Difference, difference
 from .engines import EngineError, EngineProcess
+from .quality import Quality
 
 
 @dataclass
@@ -33,6 +34,8 @@ class Row:
     excused: bool = False
     #: a figure, not a verdict: the note has it
     measures: bool = False
+    #: of a row that measures what an export costs in quality
+    figures: dict[str, float] | None = None
 
     def columns(self) -> dict[str, Any]:
         """Flat, for JSON and data frames; the names are those of ``InputObserver.check_discrepancies``."""
@@ -49,6 +52,11 @@ class Row:
             "tokens": list(self.tokens) if self.tokens else None,
             "note": self.note or None,
         }
+
+
+def quality_row(quality: Quality, how: str = "") -> Row:
+    """``how`` it was measured, where not by the export's own logits."""
+    return Row("all", "quality", "", True, note=quality.text() + how, measures=True, figures=quality.figures())
 
 
 def run_call(engine: EngineProcess, call: ExpectedCall, tolerance: float, overall: float = math.inf,

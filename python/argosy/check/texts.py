@@ -18,6 +18,8 @@ from .tokens import TEXTS
 _MOST = 256
 #: The same where each is a call.
 _SINGLE = 64
+#: The same where only PyTorch reads them.
+_MEASURED = 1024
 
 
 def text_calls(model: torch.nn.Module, export: Export, folder: Path | None, text: Path | None) -> list[ExpectedCall]:
@@ -57,6 +59,22 @@ def text_calls(model: torch.nn.Module, export: Export, folder: Path | None, text
     except LookupError:
         return []
     return [call(0, ids.shape[1], flat)] if fits(flat, interface) else []
+
+
+def text_logits(model: torch.nn.Module, folder: Path, text: Path | None) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Logits [tokens, vocabulary] of a text, and the ids that follow each of its tokens; None for models that read none by
+    themselves."""
+    ids = _ids(folder, text)
+    if ids is None or getattr(model.config, "is_encoder_decoder", False):
+        return None
+    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None) or _MEASURED
+    ids = ids[:, : min(positions, _MEASURED)]
+    try:
+        with torch.no_grad():
+            logits = model(input_ids=ids, **call_flags(model.forward, use_cache=False, return_dict=True)).logits
+    except Exception:  # noqa: BLE001 - a model that wants more than a text
+        return None
+    return (logits[0], torch.cat([ids[0, 1:], torch.tensor([-1])])) if logits.dim() == 3 else None
 
 
 def _ids(folder: Path | None, text: Path | None) -> torch.Tensor | None:

@@ -81,6 +81,12 @@ class ExecutorchExport final : public Export {
     ARGOSY_TRY(executorch::Layout layout, lay_out(options.check));
     ARGOSY_TRY_STATUS(layout.write(folder / program_file_, folder / data_file(), stream));
     if (!destination_.is_folder) return {};
+    ARGOSY_TRY_STATUS(write_companions(folder, *source_, plan_, companions_));
+    return rewrite_checks(folder, options);
+  }
+
+  Status rewrite_checks(const fs::path& folder, const ExportWriteOptions& options) const override {
+    if (!destination_.is_folder) return {};
     ManifestOptions about = describe(options.check);
     about.engine = kEngine;
     about.source = source_->name;
@@ -90,8 +96,8 @@ class ExecutorchExport final : public Export {
     about.files.emplace_back(engines::kCardFile);
     std::vector<std::string> notes = limits_;
     for (std::string& line : quantized_lines(document_.quantized)) notes.push_back(std::move(line));
-    return write_companions(folder, *source_, *engine_, plan_, companions_, options.check, notes,
-                            export_manifest(manifest_.root(), about));
+    return write_descriptions(folder, *source_, *engine_, plan_, options.check, notes,
+                              export_manifest(manifest_.root(), about));
   }
 
  private:

@@ -127,19 +127,27 @@ class OnnxExport final : public Export {
       }
     }
     if (destination_.is_folder) {
-      std::vector<std::string> notes = limits_;
-      std::ranges::copy(summary(), std::back_inserter(notes));
-      std::ranges::copy(twice_written(), std::back_inserter(notes));
-      engines::BundlePlan whole = plan_;
-      for (const auto& each : further_) std::ranges::copy(each->plan_.graphs, std::back_inserter(whole.graphs));
-      ARGOSY_TRY_STATUS(write_companions(folder, *source_, *engine_, whole, companions_, options.check, notes,
-                                         bundle_manifest(options)));
+      ARGOSY_TRY_STATUS(write_companions(folder, *source_, plan_, companions_));
+      ARGOSY_TRY_STATUS(rewrite_checks(folder, options));
     }
     if (options.on_warning) {
       warn_of(overflows, options);
       if (destination_.is_folder) ARGOSY_TRY_STATUS(warn_of_findings(folder, options));
     }
     return {};
+  }
+
+  Status rewrite_checks(const fs::path& folder, const ExportWriteOptions& options) const override {
+    if (!destination_.is_folder) return {};
+    std::vector<std::string> notes = limits_;
+    std::ranges::copy(summary(), std::back_inserter(notes));
+    std::ranges::copy(twice_written(), std::back_inserter(notes));
+    engines::BundlePlan whole = plan_;
+    for (size_t i = 0; i < further_.size(); ++i) {
+      std::ranges::copy(further_[i]->plan_.graphs, std::back_inserter(whole.graphs));
+      notes.push_back(format("check of {}: {}", further_[i]->name_, check_of(i + 1, options).text()));
+    }
+    return write_descriptions(folder, *source_, *engine_, whole, options.check, notes, bundle_manifest(options));
   }
 
  private:

@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <map>
+
+#include "backends/onnx/quantize.h"
+#include "base/text.h"
+#include "command_line_parts.h"
+#include "driver/variants.h"
+#include "engines/device.h"
+#include "engines/engine.h"
+
+namespace argosy::cli {
+
+void add_model(CLI::App& command, ModelOptions& options, const std::string& what, const std::string& name) {
+  command.add_option(name, options.model, what)->required();
+  command.add_option("--revision", options.revision, "Of ORG/NAME: a branch, a tag or a commit (default: main)");
+  command.add_flag("--offline", options.offline, "Download nothing: the Hub's cache has it, or it is an error");
+  command.add_flag("--trust-remote-code", options.trust_remote_code, "Run code that comes with the model");
+}
+
+std::map<std::string, std::string> names_of_dtypes() {
+  return {{"auto", "auto"},    {"float32", "float32"},   {"fp32", "float32"}, {"float16", "float16"},
+          {"fp16", "float16"}, {"bfloat16", "bfloat16"}, {"bf16", "bfloat16"}};
+}
+
+void add_dtype(CLI::App* command, std::string& dtype) {
+  command->add_option("--dtype", dtype, "auto (default: the configuration's), float32, float16 or bfloat16; fp32 …")
+      ->transform(CLI::Transformer(names_of_dtypes()).description(""))
+      ->check(CLI::IsMember({"auto", "float32", "float16", "bfloat16"}).description(""));
+}
+
+std::vector<std::string> names_of_engines(std::string_view backend) {
+  std::vector<std::string> names;
+  for (const engines::Engine& engine : engines::all_engines()) {
+    if (backend.empty() || engine.backend == backend) names.emplace_back(engine.name);
+  }
+  return names;
+}
+
+void add_recipe(CLI::App& command, ExecutorchOptions& options) {
+  const std::map<std::string, executorch::Recipe> recipes = {{"portable", executorch::Recipe::kPortable},
+                                                             {"xnnpack", executorch::Recipe::kXnnpack}};
+  command
+      .add_option("--recipe", options.lowering.recipe,
+                  "For ExecuTorch: xnnpack (default: wherever it can) or portable (ExecuTorch's own kernels alone)")
+      ->transform(CLI::CheckedTransformer(recipes).description(""));
+}
+
+namespace {
+
+/// A dtype, or variants.
+void add_variants(CLI::App* command, ExportOptions& options) {
+  command->add_option_function<std::string>(
+      "--dtype",
+      [&options, names = names_of_dtypes()](const std::string& text) {
+        if (auto found = names.find(text); found != names.end()) {
+          options.dtype = found->second;
+          return;
+        }
+        auto variants = read_variants(text);
+        if (!variants)
+          throw CLI::ValidationError("--dtype", format("{}; {}", variants.error().message, variants.error().hint));
+        options.variants = *std::move(variants);
+      },
+      "auto (default: the configuration's), fp32, fp16 or bf16; or variants, such as fp32,q4: of fp32, fp16, q4, q4f16 "
+      "and q8, or all");
+}
+
+/// CLI11 takes "-5" for a large number. An empty text: it is one.
+std::string is_size(const std::string& text) {
+  bool is_positive = text.find_first_of("123456789") != std::string::npos && text.find('-') == std::string::npos;
+  return is_positive ? "" : format("{} is not a size, such as 256MB", text);
+}
+
+/// What every export has.
+CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::string& name, const std::string& what,
+                      const std::string& output, bool has_variants = false) {
+  CLI::App* command = parent.add_subcommand(name, what);
+  command->callback([&options, name] { options.backend = name; });
+  add_model(*command, options.source, "The model's folder, or ORG/NAME of the Hub");
+  command->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
+  command->add_option("--shape", options.shape, "Narrows dims: batch=1,sequence=1..2048");
+  command->add_flag("--prefill", options.prefill, "Also a program for prompts without a past");
+  has_variants ? add_variants(command, options) : add_dtype(command, options.dtype);
+  command->add_option("--adapter", options.adapter, "The folder of a LoRA adapter of PEFT, which is merged");
+  command->add_option("--capture", options.capture, "The graphs (default: the cache's, else by Python)");
+  command->add_option("--plan", options.plan,
+                      "How weights come from the checkpoint (default: the cache's, else by Python)");
+  command->add_option("--memory", options.memory_bytes, "The most memory to use, such as 256MB")
+      ->transform(CLI::AsSizeValue(true).description(""))
+      ->transform(CLI::Validator(is_size, ""));  // the last one is the first that is run
+  command->add_option("--threads", options.threads, "Threads that work at once (default: as cores, up to 4)")
+      ->check(CLI::Range(1, 256).description(""));
+  const std::map<std::string, CheckMode> modes = {
+      {"twin", CheckMode::kTwin}, {"full", CheckMode::kFull}, {"off", CheckMode::kOff}};
+  command
+      ->add_option("--check", options.check,
+                   "Compare with the model: twin (default: a small one of its kind), full (its own weights) or off")
+      ->transform(CLI::CheckedTransformer(modes).description(""));
+  command->add_option("--text", options.text, "With --check full: a file of text that model and export both read");
+  command
+      ->add_option("--min-agreement", options.min_agreement,
+                   "With --check full: fail if fewer best tokens, of 1, agree")
+      ->check(CLI::Range(0.0, 1.0).description(""));
+  command->add_option("--max-kl", options.max_divergence, "With --check full: fail if the KL divergence is larger")
+      ->check(CLI::NonNegativeNumber.description(""));
+  command->add_flag("--recapture", options.recapture, "Capture and plan anew, whatever the cache has");
+  command->add_flag("--dry-run", options.dry_run, "Say what would be written and what it takes, and write nothing");
+  command->add_option("--dump-ir", options.watch.dump_dir, "For developers: write the program after each pass there");
+  command->add_option("--after", options.watch.dump_after, "With --dump-ir: only after these passes, by commas")
+      ->delimiter(',');
+  command->add_flag("--verify-each", options.watch.verify_each, "For developers: verify the program after each pass");
+  command->add_option("--repro-dir", options.watch.repro_dir,
+                      "Where a failing pass leaves its reproducer (default: of bugs alone, OUTPUT.repro)");
+  command->add_option("output,-o,--output,--output-dir", options.output, output);
+  return command;
+}
+
+void add_onnx(CLI::App& parent, ExportOptions& options) {
+  CLI::App* command =
+      add_backend(parent, options, "onnx", "Models for ONNX Runtime",
+                  "NAME.onnx: one model; else a folder with one a component (default: MODEL-onnx)", true);
+  OnnxOptions& onnx = options.backend_options.onnx;
+  command->add_option("--opset", onnx.lowering.opset, "Version of ONNX's ops, 18 to 24 (default: 22)")
+      ->check(CLI::Range(onnx::kMinOpset, onnx::kMaxOpset).description(""));
+  const std::map<std::string, onnx::WeightsMode> weights = {
+      {"copy", onnx::WeightsMode::kCopy}, {"link", onnx::WeightsMode::kLink}, {"embed", onnx::WeightsMode::kEmbed}};
+  command
+      ->add_option("--weights", onnx.weights,
+                   "copy (default: one data file beside the models), link (to the checkpoint's own files, on the same "
+                   "file system) or embed (in the models, up to 2 GB)")
+      ->transform(CLI::CheckedTransformer(weights).description(""));
+  const std::map<std::string, onnx::Optimize> levels = {
+      {"off", onnx::Optimize::kOff}, {"safe", onnx::Optimize::kSafe}, {"engine", onnx::Optimize::kEngine}};
+  command
+      ->add_option("--optimize", onnx.lowering.optimize,
+                   "off, safe (ops of ONNX only), or engine (default: also what the engine of --for has of its own)")
+      ->transform(CLI::CheckedTransformer(levels).description(""));
+  onnx::Quantization& quantization = onnx.lowering.quantization;
+  command->add_option_function<std::string>(
+      "--quantize",
+      [&quantization](const std::string& text) {
+        if (Status status = onnx::read_quantization(text, quantization); !status)
+          throw CLI::ValidationError("--quantize", format("{}; {}", status.error().message, status.error().hint));
+      },
+      "Store weights of linear layers in few bits: int4 or int8, then exceptions, as in "
+      "int4,lm_head=int8,embedding=int4");
+  command->add_option("--quantize-block", quantization.block, "Weights that share a scale: 16 to 256 (default: 32)");
+  const std::map<std::string, QuantizeMethod> methods = {
+      {"default", QuantizeMethod::kLargest}, {"rtn", QuantizeMethod::kNearest}, {"k_quant", QuantizeMethod::kWeighted}};
+  command->add_option("--quantize-method", quantization.method, "As ONNX Runtime has them: default, rtn or k_quant")
+      ->transform(CLI::CheckedTransformer(methods).description(""));
+  command->add_flag("--quantize-zero-points{false}", quantization.is_symmetric,
+                    "Blocks of weights need not be centred at zero");
+  command
+      ->add_option("--accuracy-level", quantization.accuracy_level,
+                   "Of products with such weights: 1 computes in float, 4 with activations in 8 bits as well (default: "
+                   "4 where the device is faster with it)")
+      ->check(CLI::Range(0, 4).description(""));
+  std::vector<std::string> device_names;
+  for (const engines::Device& device : engines::all_devices()) device_names.emplace_back(device.name);
+  command
+      ->add_option(
+          "--device", onnx.device,
+          format("What ONNX Runtime runs the graphs on: {} (default: cpu); with --for genai it decides which ops "
+                 "of the engine's own they have",
+                 join(device_names, ", ")))
+      ->check(CLI::IsMember(device_names).description(""));
+  std::vector<std::string> engine_names = names_of_engines("onnx");
+  command
+      ->add_option("--for,--engine", onnx.engine,
+                   format("What the folder is for: {} (default: plain)", join(engine_names, ", ")))
+      ->check(CLI::IsMember(engine_names).description(""));
+}
+
+template <class Quantization>
+void add_quantization(CLI::App& command, const std::string& flag, const std::string& what, Quantization& options,
+                      const std::map<std::string, decltype(Quantization::encoding)>& names) {
+  std::vector<std::string> words;
+  for (const auto& [name, encoding] : names) words.push_back(name);
+  command.add_option(flag, options.encoding, format("Quantise {}: {}", what, join(words, ", ")))
+      ->transform(CLI::CheckedTransformer(names).description(""));
+  command.add_option(flag + "-group-size", options.group_size, "Weights that share a scale (default: the encoding's)")
+      ->check(CLI::Range(0, 1 << 20).description(""));
+}
+
+void add_executorch(CLI::App& parent, ExportOptions& options) {
+  CLI::App* command =
+      add_backend(parent, options, "executorch", "A program for ExecuTorch's runtime",
+                  "NAME.pte: the program; else a folder with model.pte and what runners want (default: MODEL-pte)");
+  ExecutorchOptions& wanted = options.backend_options.executorch;
+  // What the program is for; which class is captured follows from the model.
+  command->parse_complete_callback([&options, &wanted] { wanted.task.task = std::exchange(options.task, ""); });
+  add_recipe(*command, wanted);
+  command
+      ->add_option("--max-seq-len", wanted.task.max_seq_len,
+                   "Tokens that caches hold (default: the model's, up to 2048)")
+      ->check(CLI::Range(1, 1 << 24).description(""));
+  command->add_flag("--use-custom-sdpa,!--no-custom-sdpa", wanted.task.custom_sdpa,
+                    "Attention by llama::custom_sdpa (default, of tasks that generate)");
+  command->add_flag("--use-custom-kv-cache,!--no-custom-kv-cache", wanted.task.custom_kv_cache,
+                    "Caches by llama::update_cache (default, of tasks that generate)");
+  command->add_flag("--all-logits", wanted.task.all_logits, "Of text generation: of every token, not the last alone");
+  command->add_flag("--disable-dynamic-shapes{false}", wanted.task.dynamic_shapes, "One token a call");
+  using executorch::EmbeddingEncoding;
+  using executorch::LinearEncoding;
+  const std::map<std::string, LinearEncoding> linear = {{"8da4w", LinearEncoding::k8da4w},
+                                                        {"8da8w", LinearEncoding::k8da8w},
+                                                        {"4w", LinearEncoding::k4w},
+                                                        {"8w", LinearEncoding::k8w}};
+  add_quantization(*command, "--qlinear", "linear layers", wanted.lowering.linear, linear);
+  add_quantization(*command, "--qlinear-encoder", "linear layers of encoders", wanted.lowering.encoder_linear, linear);
+  add_quantization<executorch::EmbeddingQuantization>(*command, "--qembedding", "embeddings", wanted.lowering.embedding,
+                                                      {{"8w", EmbeddingEncoding::k8w}, {"4w", EmbeddingEncoding::k4w}});
+  // Of optimum-executorch, answered with what to use instead.
+  command->add_option_function<std::string>(
+      "--device",
+      [](const std::string& device) {
+        if (device != "cpu") throw CLI::ValidationError("--device", "programs are for the CPU; leave it out");
+      },
+      "cpu");
+  command->add_option_function<std::string>(
+      "--image-size",
+      [](const std::string& size) {
+        throw CLI::ValidationError(
+            "--image-size", format("write --shape height={},width={}, for models that take other sizes", size, size));
+      },
+      "See --shape");
+  command->add_flag_callback(
+      "--ptd", [&wanted] { wanted.data = executorch::DataPlace::kBeside; }, "Weights in a file of their own, NAME.ptd");
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, ExportOptions& options) {
+  CLI::App* command = app.add_subcommand("export", "Write a model for an engine");
+  command->require_subcommand(1);
+  add_onnx(*command, options);
+  add_executorch(*command, options);
+  add_backend(*command, options, "pt2", "A program that torch.export.load reads without transformers",
+              "NAME.pt2: one archive; else a folder with one a component (default: MODEL-pt2)");
+}
+
+}  // namespace argosy::cli
