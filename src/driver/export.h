@@ -43,6 +43,11 @@ struct ExportWriteOptions {
   std::function<Result<std::vector<ExportCheck>>(const std::filesystem::path& written)> before_commit;
   /// Called with remarks that are no errors, a line each. May be empty.
   std::function<void(const std::string& text)> on_warning;
+
+  /// The check of the first variant, or of a further one.
+  const ExportCheck& check_of(size_t variant) const {
+    return variant == 0 || variant > further_checks.size() ? check : further_checks[variant - 1];
+  }
 };
 
 /// One file of an export.

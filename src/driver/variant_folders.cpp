@@ -66,7 +66,8 @@ class VariantFolders final : public Export {
 
  private:
   static ExportWriteOptions options_of(size_t variant, ExportWriteOptions options) {
-    if (variant > 0 && variant <= options.further_checks.size()) options.check = options.further_checks[variant - 1];
+    options.check = ExportCheck(options.check_of(variant));
+    options.further_checks.clear();
     return options;
   }
 

@@ -115,7 +115,7 @@ class OnnxExport final : public Export {
     for (size_t i = 0; i <= further_.size(); ++i) {
       const OnnxExport& variant = *variants()[i];
       for (Part part : variant.parts_) {  // a copy is cheap: graphs and recipes
-        variant.describe(part, check_of(i, options));
+        variant.describe(part, options.check_of(i));
         TensorWriteOptions stream;
         stream.scratch_bytes = options.scratch_bytes;
         stream.threads = options.threads;
@@ -145,7 +145,7 @@ class OnnxExport final : public Export {
     engines::BundlePlan whole = plan_;
     for (size_t i = 0; i < further_.size(); ++i) {
       std::ranges::copy(further_[i]->plan_.graphs, std::back_inserter(whole.graphs));
-      notes.push_back(format("check of {}: {}", further_[i]->name_, check_of(i + 1, options).text()));
+      notes.push_back(format("check of {}: {}", further_[i]->name_, options.check_of(i + 1).text()));
     }
     return write_descriptions(folder, *source_, *engine_, whole, options.check, notes, bundle_manifest(options));
   }
@@ -156,11 +156,6 @@ class OnnxExport final : public Export {
     std::vector<const OnnxExport*> all = {this};
     for (const auto& each : further_) all.push_back(each.get());
     return all;
-  }
-
-  static const ExportCheck& check_of(size_t variant, const ExportWriteOptions& options) {
-    return variant == 0 || variant > options.further_checks.size() ? options.check
-                                                                   : options.further_checks[variant - 1];
   }
 
   /// Puts all variants where the options of this one are.
@@ -346,7 +341,7 @@ class OnnxExport final : public Export {
     about.graphs = manifest_graphs();
     for (size_t i = 0; !further_.empty() && i <= further_.size(); ++i) {
       const OnnxExport& each = *variants()[i];
-      about.variants.push_back({each.name_, each.manifest_graphs(), each.quantized_, check_of(i, options)});
+      about.variants.push_back({each.name_, each.manifest_graphs(), each.quantized_, options.check_of(i)});
     }
     for (const ExportFile& file : files_) about.files.push_back(file.file);
     about.files.emplace_back(engines::kCardFile);
