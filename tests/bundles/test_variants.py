@@ -26,9 +26,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def made(model: Path, engine: str, dtypes: str, *more: str) -> Path:
+def made(model: Path, engine: str, dtypes: str) -> Path:
     bundle = model.parent / f"{engine}-{dtypes}"
-    refusal, said = export(ARGOSY, "onnx", "--model", model, "--for", engine, "--dtype", dtypes, "--check", "off", *more, "-o", bundle)
+    refusal, said = export(ARGOSY, "onnx", "--model", model, "--for", engine, "--dtype", dtypes, "--check", "off", "-o", bundle)
     assert refusal == "", said
     return bundle
 

@@ -112,8 +112,9 @@ class OnnxExport final : public Export {
                     const std::function<void(uint64_t)>& progress) const override {
     std::vector<onnx::Overflow> overflows;
     uint64_t done = 0;
-    for (size_t i = 0; i <= further_.size(); ++i) {
-      const OnnxExport& variant = *variants()[i];
+    const std::vector<const OnnxExport*> all = variants();
+    for (size_t i = 0; i < all.size(); ++i) {
+      const OnnxExport& variant = *all[i];
       for (Part part : variant.parts_) {  // a copy is cheap: graphs and recipes
         variant.describe(part, options.check_of(i));
         TensorWriteOptions stream;
@@ -339,8 +340,9 @@ class OnnxExport final : public Export {
     about.options = source_->options;
     if (device_->name != engines::kUsualDevice) about.device = device_->name;
     about.graphs = manifest_graphs();
-    for (size_t i = 0; !further_.empty() && i <= further_.size(); ++i) {
-      const OnnxExport& each = *variants()[i];
+    const std::vector<const OnnxExport*> all = variants();
+    for (size_t i = 0; all.size() > 1 && i < all.size(); ++i) {
+      const OnnxExport& each = *all[i];
       about.variants.push_back({each.name_, each.manifest_graphs(), each.quantized_, options.check_of(i)});
     }
     for (const ExportFile& file : files_) about.files.push_back(file.file);
