@@ -135,6 +135,13 @@ Result<std::string> ReadFile::read_text(uint64_t offset, uint64_t size) const {
   return text;
 }
 
+void begin_reading(const FileRange& range) {
+  int descriptor = ::open(range.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return;
+  ::posix_fadvise(descriptor, static_cast<off_t>(range.offset), static_cast<off_t>(range.size), POSIX_FADV_WILLNEED);
+  ::close(descriptor);
+}
+
 Result<std::string> read_text_file(const std::filesystem::path& path, uint64_t max_bytes) {
   ARGOSY_TRY(auto file, ReadFile::open(path));
   if (file->size() > max_bytes) {

@@ -69,6 +69,9 @@ class ReadFile {
   Identity identity_;
 };
 
+/// Asks the system to read a part of a file into its cache, without waiting for it. Whoever reads it hears of errors.
+void begin_reading(const FileRange& range);
+
 /// The whole of a text file; refuses files above `max_bytes`.
 Result<std::string> read_text_file(const std::filesystem::path& path, uint64_t max_bytes = uint64_t{512} << 20);
 

@@ -7,12 +7,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/text.h"
 #include "io/crc32.h"
+#include "io/file.h"
 #include "tensor/box.h"
 
 namespace argosy {
@@ -26,7 +29,8 @@ constexpr size_t kLargeBlockBytes = size_t{16} << 20;
 /// What is read together: one tensor, or all outputs of a group, in its order.
 struct Item {
   std::vector<size_t> tensors;
-  SourceGroupPtr group;  // null: of one tensor
+  SourceGroupPtr group;           // null: of one tensor
+  std::vector<FileRange> ranges;  // where it is read from
 };
 
 struct Piece {
@@ -38,14 +42,27 @@ uint64_t bytes_of(const TensorSource& source, int64_t elements) {
   return static_cast<uint64_t>(elements) * static_cast<uint64_t>(bits_of(source.dtype())) / 8;
 }
 
+/// Where a recipe reads, in the order of its inputs.
+void add_ranges(const TensorSource& source, std::vector<FileRange>& ranges) {
+  if (auto range = source.file_range()) {
+    ranges.push_back(*std::move(range));
+    return;
+  }
+  SourceGroupPtr group = source.group();
+  for (const TensorSourcePtr& input : group ? group->inputs() : source.inputs()) add_ranges(*input, ranges);
+}
+
 /// Recipes that gather from afar read less often with larger blocks; what lies in one file does not care.
 size_t wanted_scratch(const TensorSource& source) { return source.file_range() ? kBlockBytes : kLargeBlockBytes; }
 
 class TensorWriter {
  public:
-  TensorWriter(std::span<PlacedTensor> tensors, OutputFile& file, const TensorWriteOptions& options)
-      : tensors_(tensors), file_(file), options_(options) {
+  TensorWriter(std::span<PlacedTensor> tensors, const TensorWriteOptions& options)
+      : tensors_(tensors), options_(options) {
     gather();
+    for (Item& item : items_) add_ranges(*tensors_[item.tensors[0]].source, item.ranges);
+    auto is_of_first_file = [&](const PlacedTensor& tensor) { return tensor.file == tensors_[0].file; };
+    if (!std::ranges::all_of(tensors_, is_of_first_file)) sort_by_reading();
     for (size_t i = 0; i < items_.size(); ++i) cut(i);
     crcs_.resize(pieces_.size());
   }
@@ -86,10 +103,40 @@ class TensorWriter {
       const std::vector<size_t>* outputs = group ? &groups.at(group.get()) : nullptr;
       bool is_whole = outputs != nullptr && std::ranges::find(*outputs, kMissing) == outputs->end();
       if (is_whole && std::ranges::find(*outputs, i) != outputs->end()) {
-        if (i == std::ranges::min(*outputs)) items_.push_back({*outputs, std::move(group)});
+        if (i == std::ranges::min(*outputs)) items_.push_back({*outputs, std::move(group), {}});
       } else {
-        items_.push_back({{i}, nullptr});
+        items_.push_back({{i}, nullptr, {}});
       }
+    }
+  }
+
+  void sort_by_reading() {
+    std::ranges::stable_sort(items_, {}, [](const Item& item) {
+      return item.ranges.empty() ? std::pair(std::string(), uint64_t{0})
+                                 : std::pair(item.ranges[0].path, item.ranges[0].offset);
+    });
+  }
+
+  /// Tells the system to read what a piece is made of, while the processor is busy with an earlier one. Pieces are
+  /// taken for parts of what the item reads, as long as the piece is of the item: nearly always so, and harmless if
+  /// not.
+  void begin_reading(size_t index) const {
+    if (index >= pieces_.size()) return;
+    const Piece& piece = pieces_[index];
+    const Item& item = items_[piece.item];
+    double total = 0;
+    for (const FileRange& range : item.ranges) total += static_cast<double>(range.size);
+    auto whole = static_cast<double>(item.group ? item.group->rows() : tensors_[item.tensors[0]].source->elements());
+    double first = total * static_cast<double>(piece.first) / whole;
+    double end = total * static_cast<double>(piece.first + piece.count) / whole;
+    for (const FileRange& range : item.ranges) {
+      auto size = static_cast<double>(range.size), from = std::clamp(first, 0.0, size), to = std::clamp(end, 0.0, size);
+      if (from < to) {
+        argosy::begin_reading(
+            {range.path, range.offset + static_cast<uint64_t>(from), static_cast<uint64_t>(to - from)});
+      }
+      first -= size;
+      end -= size;
     }
   }
 
@@ -126,6 +173,7 @@ class TensorWriter {
         buffer = std::make_unique_for_overwrite<std::byte[]>(scratch);
         buffer_size = scratch;
       }
+      begin_reading(i + thread_count);
       if (Status status = write(i, std::span(buffer.get(), scratch)); !status) {
         keep_error(i, std::move(status.error().in(format("writing {}", quoted(tensor.name)))));
         return;
@@ -147,7 +195,7 @@ class TensorWriter {
         if (options_.sums) crc = crc32(crc, bytes);
         if (options_.observe) options_.observe(item.tensors[i], bytes);
         position += bytes.size();
-        return file_.write_at(position - bytes.size(), bytes);
+        return tensors_[item.tensors[i]].file->write_at(position - bytes.size(), bytes);
       });
     }
     const TensorSource& source = *tensors_[item.tensors[0]].source;
@@ -157,7 +205,7 @@ class TensorWriter {
       uint64_t written = positions[i] - starts[i];
       ARGOSY_CHECK(written == bytes_of_part(item, i, piece.count),
                    "a source streamed another number of bytes than it has: " + source.recipe());
-      file_.begin_sync(starts[i], written);
+      tensors_[item.tensors[i]].file->begin_sync(starts[i], written);
       done_.fetch_add(written, std::memory_order_relaxed);
     }
     return {};
@@ -172,7 +220,6 @@ class TensorWriter {
   }
 
   std::span<PlacedTensor> tensors_;
-  OutputFile& file_;
   const TensorWriteOptions& options_;
   std::vector<Item> items_;
   std::vector<Piece> pieces_;                // in the order of items and elements
@@ -187,8 +234,8 @@ class TensorWriter {
 
 }  // namespace
 
-Status write_tensors(std::span<PlacedTensor> tensors, OutputFile& file, const TensorWriteOptions& options) {
-  return TensorWriter(tensors, file, options).run();
+Status write_tensors(std::span<PlacedTensor> tensors, const TensorWriteOptions& options) {
+  return TensorWriter(tensors, options).run();
 }
 
 }  // namespace argosy

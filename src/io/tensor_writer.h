@@ -17,6 +17,7 @@ struct PlacedTensor {
   std::string_view name;  // for messages
   const TensorSource* source = nullptr;
   uint64_t offset = 0;
+  OutputFile* file = nullptr;
   uint32_t crc = 0;  // of its bytes; set by write_tensors if sums are wanted
 };
 
@@ -33,6 +34,9 @@ struct TensorWriteOptions {
 /// Writes tensors to their places. Threads take pieces of tensors in turn, read, sum up and write them; the system is
 /// told to begin with each piece at once, so that little is left for the sync at the end. The bytes do not depend on
 /// the number of threads; of several errors that of the earliest piece is returned.
-Status write_tensors(std::span<PlacedTensor> tensors, OutputFile& file, const TensorWriteOptions& options);
+///
+/// Tensors of one file are written in the order given; those of several files in the order in which they lie in what
+/// they are read from, so that what files share is read from the disk once.
+Status write_tensors(std::span<PlacedTensor> tensors, const TensorWriteOptions& options);
 
 }  // namespace argosy

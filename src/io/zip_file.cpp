@@ -33,12 +33,12 @@ Status write_zip_file(std::span<const ZipItem> items, OutputFile& file, const Te
     if (item.source == nullptr) {
       ARGOSY_TRY_STATUS(write_text(file, position, item.text));
     } else {
-      tensors.push_back({item.name, item.source, position, 0});
+      tensors.push_back({item.name, item.source, position, &file});
     }
     position += record.size + (record.is_streamed ? zip::descriptor_size(record.size) : 0);
     records.push_back(std::move(record));
   }
-  ARGOSY_TRY_STATUS(write_tensors(tensors, file, options));
+  ARGOSY_TRY_STATUS(write_tensors(tensors, options));
   size_t next = 0;
   for (zip::Record& record : records) {
     if (!record.is_streamed) continue;

@@ -19,6 +19,18 @@ struct Range {
   bool is_finite;
 };
 
+/// Of the first lanes and these, the least, the most and the highest pattern. Of equal ones the first is kept: a block
+/// of zeros has the sign of its first.
+template <int A, int B, int C, int D>
+[[gnu::always_inline]] inline void fold(Lanes& low, Lanes& high, LaneBits& bits) {
+  Lanes other_low = __builtin_shufflevector(low, low, A, B, C, D, A, B, C, D);
+  Lanes other_high = __builtin_shufflevector(high, high, A, B, C, D, A, B, C, D);
+  LaneBits other_bits = __builtin_shufflevector(bits, bits, A, B, C, D, A, B, C, D);
+  low = other_low < low ? other_low : low;
+  high = other_high > high ? other_high : high;
+  bits = other_bits > bits ? other_bits : bits;
+}
+
 [[gnu::always_inline]] inline Range range_of(const float* in, size_t count) {
   Lanes low, high, values;
   load_lanes(low, in);
@@ -34,17 +46,28 @@ struct Range {
     pattern &= 0x7fffffff;
     bits = pattern > bits ? pattern : bits;
   }
-  Range range{low[0], high[0], true};
-  for (size_t lane = 0; lane < kLanes; ++lane) {
-    range.least = std::min(range.least, low[lane]);
-    range.most = std::max(range.most, high[lane]);
-    range.is_finite = range.is_finite && bits[lane] < 0x7f800000;
-  }
-  return range;
+  fold<4, 5, 6, 7>(low, high, bits);
+  fold<2, 3, 2, 3>(low, high, bits);
+  fold<1, 1, 1, 1>(low, high, bits);
+  return {low[0], high[0], bits[0] < 0x7f800000};
+}
+
+/// Each lane is below 256. Its bytes are brought together by shuffles, which GCC does not find by itself.
+[[gnu::always_inline]] inline void store_bytes(const LaneBits& whole, uint8_t* out) {
+  using Bytes = uint8_t __attribute__((vector_size(32)));
+  using Words = uint32_t __attribute__((vector_size(32)));
+  Bytes bytes;
+  std::memcpy(&bytes, &whole, sizeof(bytes));
+  bytes = __builtin_shufflevector(bytes, bytes, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 16, 20, 24, 28, 16,
+                                  20, 24, 28, 16, 20, 24, 28, 16, 20, 24, 28);
+  Words words;
+  std::memcpy(&words, &bytes, sizeof(words));
+  uint32_t both[2] = {words[0], words[4]};
+  std::memcpy(out, both, sizeof(both));
 }
 
 /// Halves are rounded away from zero, as C's roundf does.
-BlockScale largest_scale(const Range& range, const BlockMethod& how) {
+[[gnu::always_inline]] inline BlockScale largest_scale(const Range& range, const BlockMethod& how) {
   const auto middle = static_cast<float>(1 << (how.bits - 1)), highest = 2 * middle - 1;
   if (how.is_symmetric) {
     float farthest = std::fabs(range.most) > std::fabs(range.least) ? range.most : range.least;
@@ -72,7 +95,7 @@ BlockScale largest_scale(const Range& range, const BlockMethod& how) {
     LaneBits whole = __builtin_convertvector(values, LaneBits);
     Lanes rest = values - __builtin_convertvector(whole, Lanes);
     whole -= rest >= 0.5f;  // true is -1
-    for (size_t lane = 0; lane < kLanes; ++lane) out[i + lane] = static_cast<uint8_t>(whole[lane]);
+    store_bytes(whole, out + i);
   }
   return found;
 }

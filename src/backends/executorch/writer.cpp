@@ -202,10 +202,10 @@ Status Layout::build_beside() {
   return {};
 }
 
-std::vector<PlacedTensor> Layout::placed() const {
+std::vector<PlacedTensor> Layout::placed(OutputFile& file) const {
   std::vector<PlacedTensor> result;
   for (size_t i = 0; i < offsets_.size(); ++i) {
-    result.push_back({document_.data[i].key, document_.data[i].source.get(), offsets_[i], 0});
+    result.push_back({document_.data[i].key, document_.data[i].source.get(), offsets_[i], &file});
   }
   // In the order of the file, so that it grows from its beginning.
   std::ranges::stable_sort(result, {}, &PlacedTensor::offset);
@@ -216,16 +216,17 @@ Status Layout::write(const std::filesystem::path& program, const std::filesystem
                      const TensorWriteOptions& options) const {
   TensorWriteOptions without_sums = options;
   without_sums.sums = false;
-  std::vector<PlacedTensor> tensors = placed();
   ARGOSY_TRY(OutputFile program_file, OutputFile::create(program, Overwrite::kRefuse));
   ARGOSY_TRY_STATUS(program_file.write(program_head_));
   if (place_ == DataPlace::kInside) {
-    ARGOSY_TRY_STATUS(write_tensors(tensors, program_file, without_sums));
+    std::vector<PlacedTensor> tensors = placed(program_file);
+    ARGOSY_TRY_STATUS(write_tensors(tensors, without_sums));
     return program_file.commit();
   }
   ARGOSY_TRY(OutputFile data_file, OutputFile::create(data, Overwrite::kRefuse));
   ARGOSY_TRY_STATUS(data_file.write(data_head_));
-  ARGOSY_TRY_STATUS(write_tensors(tensors, data_file, without_sums));
+  std::vector<PlacedTensor> tensors = placed(data_file);
+  ARGOSY_TRY_STATUS(write_tensors(tensors, without_sums));
   ARGOSY_TRY_STATUS(data_file.commit());
   return program_file.commit();
 }

@@ -34,7 +34,7 @@ class Layout {
  private:
   Status build_inside();
   Status build_beside();
-  std::vector<PlacedTensor> placed() const;
+  std::vector<PlacedTensor> placed(OutputFile& file) const;
 
   Document document_;
   DataPlace place_ = DataPlace::kInside;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
+#include <deque>
 #include <set>
 
 #include "backends/onnx/names.h"
@@ -16,36 +16,60 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Writes the tensors of several files one after the other, and counts over all of them.
+/// The files of several bundles on their way: what is known of them is written, tensors have their places.
 class FileWriter {
  public:
-  explicit FileWriter(const TensorWriteOptions& options) : options_(options) {}
+  explicit FileWriter(const TensorWriteOptions& options) : options_(options) { options_.sums = false; }
 
-  Status write(std::span<PlacedTensor> tensors, OutputFile& file) {
-    std::vector<bool> is_watched;
-    uint64_t bytes = 0;
-    for (const PlacedTensor& tensor : tensors) {
-      is_watched.push_back(may_overflow(*tensor.source));
-      bytes += static_cast<uint64_t>(tensor.source->bytes());
-    }
-    std::vector<std::atomic<uint64_t>> infinite(tensors.size());
-    TensorWriteOptions options = options_;
-    options.sums = false;
-    if (options_.progress) options.progress = [this](uint64_t done) { options_.progress(done_ + done); };
-    if (std::ranges::find(is_watched, true) != is_watched.end()) {
-      options.observe = [&](size_t tensor, std::span<const std::byte> block) {
-        if (is_watched[tensor]) infinite[tensor].fetch_add(infinities(block), std::memory_order_relaxed);
-      };
-    }
-    ARGOSY_TRY_STATUS(write_tensors(tensors, file, options));
-    done_ += bytes;
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      ARGOSY_TRY(uint64_t values, count_overflows(*tensors[i].source, infinite[i].load()));
-      if (values != 0) overflows_.push_back({std::string(tensors[i].name), values});
-    }
+  Status add(const Layout::DataFile& data, const fs::path& folder) {
+    ARGOSY_TRY(OutputFile * file, create(folder / data.name));
+    for (const Layout::Tensor& tensor : data.tensors)
+      tensors_.push_back({tensor.name, tensor.source.get(), tensor.offset, file});
     return {};
   }
 
+  Status add(const NamedModel& about, EncodedModel model, const fs::path& folder) {
+    models_.push_back(&about.model);
+    ARGOSY_TRY(OutputFile * file, create(folder / about.file));
+    uint64_t position = 0;
+    size_t from = 0;
+    auto write_up_to = [&](size_t end) -> Status {
+      std::string_view part = std::string_view(model.bytes).substr(from, end - from);
+      ARGOSY_TRY_STATUS(file->write_at(position, std::as_bytes(std::span(part))));
+      position += part.size();
+      from = end;
+      return {};
+    };
+    const std::vector<EncodedModel::Gap>& gaps = gaps_.emplace_back(std::move(model.gaps));
+    for (const EncodedModel::Gap& gap : gaps) {
+      ARGOSY_TRY_STATUS(write_up_to(gap.before));
+      tensors_.push_back({gap.name, gap.tensor.get(), position, file});
+      position += static_cast<uint64_t>(gap.tensor->bytes());
+    }
+    return write_up_to(model.bytes.size());
+  }
+
+  /// Writes all tensors, and gives the files their names.
+  Result<std::vector<Overflow>> finish() {
+    std::vector<bool> is_watched;
+    for (const PlacedTensor& tensor : tensors_) is_watched.push_back(may_overflow(*tensor.source));
+    std::vector<std::atomic<uint64_t>> infinite(tensors_.size());
+    if (std::ranges::find(is_watched, true) != is_watched.end()) {
+      options_.observe = [&](size_t tensor, std::span<const std::byte> block) {
+        if (is_watched[tensor]) infinite[tensor].fetch_add(infinities(block), std::memory_order_relaxed);
+      };
+    }
+    ARGOSY_TRY_STATUS(write_tensors(tensors_, options_));
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      ARGOSY_TRY(uint64_t values, count_overflows(*tensors_[i].source, infinite[i].load()));
+      if (values != 0) overflows_.push_back({std::string(tensors_[i].name), values});
+    }
+    for (const Model* model : models_) ARGOSY_TRY_STATUS(look_at_small(*model));
+    for (OutputFile& file : files_) ARGOSY_TRY_STATUS(file.commit());
+    return std::move(overflows_);
+  }
+
+ private:
   /// Counts overflows of tensors that are stored inside the model's file.
   Status look_at_small(const Model& model) {
     for (const Initializer& each : model.initializers) {
@@ -57,44 +81,19 @@ class FileWriter {
     return {};
   }
 
-  std::vector<Overflow> take_overflows() { return std::move(overflows_); }
+  Result<OutputFile*> create(const fs::path& path) {
+    ARGOSY_TRY(OutputFile file, OutputFile::create(path, Overwrite::kRefuse));
+    return &files_.emplace_back(std::move(file));
+  }
 
- private:
-  const TensorWriteOptions& options_;
-  uint64_t done_ = 0;
+  TensorWriteOptions options_;
+  std::deque<OutputFile> files_;  // they stay where they are: tensors know them
+  std::deque<std::vector<EncodedModel::Gap>> gaps_;
+  std::vector<PlacedTensor> tensors_;
+  std::vector<const Model*> models_;
   std::vector<Overflow> overflows_;
   std::set<std::string> small_;  // recipes
 };
-
-Status write_data_file(const Layout::DataFile& data, const fs::path& folder, FileWriter& writer) {
-  std::vector<PlacedTensor> placed;
-  for (const Layout::Tensor& tensor : data.tensors) placed.push_back({tensor.name, tensor.source.get(), tensor.offset});
-  ARGOSY_TRY(OutputFile file, OutputFile::create(folder / data.name, Overwrite::kRefuse));
-  ARGOSY_TRY_STATUS(writer.write(placed, file));
-  return file.commit();
-}
-
-Status write_model(const EncodedModel& model, const fs::path& path, FileWriter& writer) {
-  ARGOSY_TRY(OutputFile file, OutputFile::create(path, Overwrite::kRefuse));
-  std::vector<PlacedTensor> placed;
-  uint64_t position = 0;
-  size_t from = 0;
-  auto write_up_to = [&](size_t end) -> Status {
-    std::string_view part = std::string_view(model.bytes).substr(from, end - from);
-    ARGOSY_TRY_STATUS(file.write_at(position, std::as_bytes(std::span(part))));
-    position += part.size();
-    from = end;
-    return {};
-  };
-  for (const EncodedModel::Gap& gap : model.gaps) {
-    ARGOSY_TRY_STATUS(write_up_to(gap.before));
-    placed.push_back({gap.name, gap.tensor.get(), position});
-    position += static_cast<uint64_t>(gap.tensor->bytes());
-  }
-  ARGOSY_TRY_STATUS(write_up_to(model.bytes.size()));
-  if (!placed.empty()) ARGOSY_TRY_STATUS(writer.write(placed, file));
-  return file.commit();
-}
 
 }  // namespace
 
@@ -133,15 +132,23 @@ void Bundle::set_metadata(size_t index, std::string key, std::string value) {
 }
 
 Result<std::vector<Overflow>> Bundle::write(const fs::path& folder, const TensorWriteOptions& options) const {
+  std::pair<const Bundle*, fs::path> only = {this, folder};
+  return write_bundles(std::span(&only, 1), options);
+}
+
+Result<std::vector<Overflow>> write_bundles(std::span<const std::pair<const Bundle*, fs::path>> bundles,
+                                            const TensorWriteOptions& options) {
   FileWriter writer(options);
-  for (const Layout::LinkedFile& file : layout_.linked) ARGOSY_TRY_STATUS(link_file(file.from, folder / file.name));
-  for (const Layout::DataFile& file : layout_.data_files) ARGOSY_TRY_STATUS(write_data_file(file, folder, writer));
-  for (size_t i = 0; i < models_.size(); ++i) {
-    ARGOSY_TRY(EncodedModel model, encoded(i));
-    ARGOSY_TRY_STATUS(write_model(model, folder / models_[i].file, writer));
-    ARGOSY_TRY_STATUS(writer.look_at_small(models_[i].model));
+  for (const auto& [bundle, folder] : bundles) {
+    const Layout& layout = bundle->layout();
+    for (const Layout::LinkedFile& file : layout.linked) ARGOSY_TRY_STATUS(link_file(file.from, folder / file.name));
+    for (const Layout::DataFile& file : layout.data_files) ARGOSY_TRY_STATUS(writer.add(file, folder));
+    for (size_t i = 0; i < bundle->models().size(); ++i) {
+      ARGOSY_TRY(EncodedModel model, bundle->encoded(i));
+      ARGOSY_TRY_STATUS(writer.add(bundle->models()[i], std::move(model), folder));
+    }
   }
-  return writer.take_overflows();
+  return writer.finish();
 }
 
 }  // namespace argosy::onnx

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/onnx/document.h"
@@ -52,5 +53,9 @@ class Bundle {
   Layout layout_;
   uint64_t model_bytes_ = 0;
 };
+
+/// Writes several bundles, each into its folder. What they are made of is read once for all of them.
+Result<std::vector<Overflow>> write_bundles(std::span<const std::pair<const Bundle*, std::filesystem::path>> bundles,
+                                            const TensorWriteOptions& options);
 
 }  // namespace argosy::onnx

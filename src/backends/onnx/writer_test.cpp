@@ -142,6 +142,31 @@ TEST(OnnxBundle, data_files_have_a_largest_size) {
   EXPECT_EQ(folder.read("out/a.onnx_data_2").substr(find(a, "fits").offset, 1600), in.substr(5016, 1600));
 }
 
+TEST(OnnxBundle, several_are_written_together_as_each_alone) {
+  TestFolder folder;
+  Checkpoint checkpoint(folder);
+  TensorSourcePtr first = checkpoint.tensor(8, {20, 100}), second = checkpoint.tensor(20'008, {1100});
+  auto built = [&](DType dtype) {
+    std::vector<NamedModel> models;
+    models.push_back({"a.onnx", with_weights({{"second", converted(second, dtype).value()},
+                                              {"first", converted(first, dtype).value()}})});
+    return Bundle::build(std::move(models), {}).value();
+  };
+  Bundle wide = built(DType::kF32), narrow = built(DType::kBF16);
+  for (const char* name : {"wide", "narrow", "alone-wide", "alone-narrow"}) fs::create_directory(folder / name);
+  std::vector<std::pair<const Bundle*, fs::path>> both = {{&wide, folder / "wide"}, {&narrow, folder / "narrow"}};
+  TensorWriteOptions threads;
+  threads.threads = 2;
+  ASSERT_TRUE(write_bundles(both, threads));
+  ASSERT_TRUE(wide.write(folder / "alone-wide", {}));
+  ASSERT_TRUE(narrow.write(folder / "alone-narrow", {}));
+  for (std::string name : {"wide", "narrow"}) {
+    for (std::string file : {"/a.onnx", "/model.onnx.data"})
+      EXPECT_EQ(folder.read(name + file), folder.read("alone-" + name + file));
+  }
+  EXPECT_NE(folder.read("wide/model.onnx.data"), folder.read("narrow/model.onnx.data"));
+}
+
 TEST(OnnxBundle, embeds) {
   TestFolder folder;
   Checkpoint checkpoint(folder);

@@ -110,23 +110,22 @@ class OnnxExport final : public Export {
 
   Status write_into(const fs::path& folder, const ExportWriteOptions& options,
                     const std::function<void(uint64_t)>& progress) const override {
-    std::vector<onnx::Overflow> overflows;
-    uint64_t done = 0;
+    std::vector<Part> parts;
     const std::vector<const OnnxExport*> all = variants();
     for (size_t i = 0; i < all.size(); ++i) {
-      const OnnxExport& variant = *all[i];
-      for (Part part : variant.parts_) {  // a copy is cheap: graphs and recipes
-        variant.describe(part, options.check_of(i));
-        TensorWriteOptions stream;
-        stream.scratch_bytes = options.scratch_bytes;
-        stream.threads = options.threads;
-        if (progress) stream.progress = [&](uint64_t bytes) { progress(done + bytes); };
+      for (Part part : all[i]->parts_) {  // a copy is cheap: graphs and recipes
+        all[i]->describe(part, options.check_of(i));
         ARGOSY_TRY_STATUS(make_folder(folder / part.folder));
-        ARGOSY_TRY(std::vector<onnx::Overflow> found, part.bundle.write(folder / part.folder, stream));
-        overflows.insert(overflows.end(), found.begin(), found.end());
-        done += part.bundle.new_bytes();
+        parts.push_back(std::move(part));
       }
     }
+    std::vector<std::pair<const onnx::Bundle*, fs::path>> bundles;
+    for (const Part& part : parts) bundles.emplace_back(&part.bundle, folder / part.folder);
+    TensorWriteOptions stream;
+    stream.scratch_bytes = options.scratch_bytes;
+    stream.threads = options.threads;
+    stream.progress = progress;
+    ARGOSY_TRY(std::vector<onnx::Overflow> overflows, onnx::write_bundles(bundles, stream));
     if (destination_.is_folder) {
       ARGOSY_TRY_STATUS(write_companions(folder, *source_, plan_, companions_));
       ARGOSY_TRY_STATUS(rewrite_checks(folder, options));
