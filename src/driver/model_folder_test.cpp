@@ -77,8 +77,10 @@ TEST(ModelFolder, a_name_is_found_only_if_everything_is_there) {
   EXPECT_EQ(missing(request("o/n", folder.path(), "other")), "revision \"other\" of the model");
   ModelRequest weights = with_weights(request("o/n", folder.path()));
   EXPECT_EQ(missing(weights), "its weights");
-  folder.write("models--o--n/snapshots/one/pytorch_model.bin", "");
+  folder.write("models--o--n/snapshots/one/optimizer.bin", "");
   EXPECT_EQ(missing(weights), "its weights");
+  folder.write("models--o--n/snapshots/one/pytorch_model.bin", "");
+  EXPECT_EQ(missing(weights), "");
   folder.write("models--o--n/snapshots/one/model.safetensors.index.json",
                R"({"weight_map": {"a": "1.safetensors", "b": "2.safetensors", "c": "3.safetensors"}})");
   folder.write("models--o--n/snapshots/one/2.safetensors", "");

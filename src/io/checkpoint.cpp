@@ -9,6 +9,7 @@
 #include "io/checkpoint_index.h"
 #include "io/inside_folder.h"
 #include "io/safetensors.h"
+#include "io/torch_file.h"
 
 namespace argosy {
 namespace {
@@ -21,13 +22,29 @@ constexpr size_t kMaxThreads = 2;
 
 struct Shard {
   std::shared_ptr<const ReadFile> file;
-  SafetensorsHeader header;
+  std::vector<CheckpointTensor> tensors;
+  std::vector<std::pair<std::string, std::string>> metadata;
 };
 
 Result<Shard> open_shard(const fs::path& path) {
   Shard shard;
   ARGOSY_TRY(shard.file, ReadFile::open(path, ReadFile::Hold::kOnDemand));
-  ARGOSY_TRY(shard.header, read_safetensors_header(*shard.file, quoted(path.native(), 1000)));
+  std::string shown = quoted(path.native(), 1000);
+  if (is_torch_file(path)) {
+    ARGOSY_TRY(std::vector<TorchFileEntry> entries, read_torch_file(shard.file, shown));
+    shard.tensors.reserve(entries.size());
+    for (TorchFileEntry& entry : entries) {
+      shard.tensors.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape), 0, entry.offset, entry.bytes,
+                               std::move(entry.order)});
+    }
+    return shard;
+  }
+  ARGOSY_TRY(SafetensorsHeader header, read_safetensors_header(*shard.file, shown));
+  shard.tensors.reserve(header.tensors.size());
+  for (SafetensorsEntry& entry : header.tensors) {
+    shard.tensors.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape), 0, entry.offset, entry.bytes});
+  }
+  shard.metadata = std::move(header.metadata);
   return shard;
 }
 
@@ -157,17 +174,17 @@ Result<Checkpoint> Checkpoint::open(const fs::path& path) {
   }
   ARGOSY_TRY(std::vector<Shard> shards, open_shards(checkpoint.files_));
   size_t count = 0;
-  for (const Shard& shard : shards) count += shard.header.tensors.size();
+  for (const Shard& shard : shards) count += shard.tensors.size();
   checkpoint.tensors_.reserve(count);
   for (uint32_t i = 0; i < shards.size(); ++i) {
     checkpoint.open_files_.push_back(shards[i].file);
-    for (SafetensorsEntry& entry : shards[i].header.tensors) {
-      checkpoint.tensors_.push_back(
-          {std::move(entry.name), entry.dtype, std::move(entry.shape), i, entry.offset, entry.bytes});
+    for (CheckpointTensor& tensor : shards[i].tensors) {
+      tensor.file = i;
+      checkpoint.tensors_.push_back(std::move(tensor));
     }
-    shards[i].header.tensors = {};
+    shards[i].tensors = {};
   }
-  checkpoint.metadata_ = std::move(shards[0].header.metadata);
+  checkpoint.metadata_ = std::move(shards[0].metadata);
   // The file breaks ties, so that which duplicate is reported does not depend on the sort.
   std::sort(checkpoint.tensors_.begin(), checkpoint.tensors_.end(),
             [](const CheckpointTensor& a, const CheckpointTensor& b) {
@@ -209,7 +226,13 @@ const CheckpointTensor* Checkpoint::find(std::string_view name) const {
 Result<TensorSourcePtr> Checkpoint::tensor(std::string_view name) const {
   if (const CheckpointTensor* found = find(name)) {
     std::shared_ptr<std::atomic<bool>> flag(has_non_finite_, &has_non_finite_[found - tensors_.data()]);
-    return file_slice(open_files_[found->file], found->offset, found->dtype, found->shape, std::move(flag));
+    const std::shared_ptr<const ReadFile>& file = open_files_[found->file];
+    if (found->order.empty()) return file_slice(file, found->offset, found->dtype, found->shape, std::move(flag));
+    std::vector<int64_t> in_file(found->shape.size());
+    for (size_t i = 0; i < in_file.size(); ++i) in_file[static_cast<size_t>(found->order[i])] = found->shape[i];
+    ARGOSY_TRY(TensorSourcePtr slice,
+               file_slice(file, found->offset, found->dtype, std::move(in_file), std::move(flag)));
+    return transposed(std::move(slice), found->order);
   }
   std::vector<std::pair<size_t, size_t>> nearest;  // likeness and index, best first
   nearest.reserve(tensors_.size());

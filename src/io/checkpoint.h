@@ -23,21 +23,23 @@ struct CheckpointTensor {
   uint32_t file = 0;    // index into Checkpoint::files()
   uint64_t offset = 0;  // in that file
   uint64_t bytes = 0;
+  /// Empty: its elements lie in row-major order. Else dim i of the tensor is dim order[i] of what lies in the file.
+  std::vector<int> order = {};
 };
 
-/// Weights of a model: one safetensors file, or a folder with model.safetensors or with shards and their index. Opening
-/// reads headers only; tensors are read when their sources are. No descriptor is kept open in between, so that hundreds
-/// of shards are no problem.
+/// Weights of a model: one safetensors file, or a folder with model.safetensors or with shards and their index; or the
+/// same of files of torch.save (*.bin, io/torch_file.h). Opening reads headers only; tensors are read when their
+/// sources are. No descriptor is kept open in between, so that hundreds of shards are no problem.
 ///
 /// In a folder, model.safetensors is taken if it exists (as transformers does), else the only *.safetensors.index.json,
-/// else the only *.safetensors. An index must list exactly the tensors of its shards; shard names are plain relative
-/// paths inside the folder.
+/// else the only *.safetensors, else pytorch_model.bin, else pytorch_model.bin.index.json. An index must list exactly
+/// the tensors of its shards; shard names are plain relative paths inside the folder.
 ///
 /// Symbolic links: the path given by the caller may be one, or go through some. A file that was found in a folder, or
 /// that an index names, must lie in that folder once links are followed (io/inside_folder.h).
 class Checkpoint {
  public:
-  /// A .safetensors file, an index (.safetensors.index.json) or a folder.
+  /// A .safetensors or .bin file, an index (.safetensors.index.json, .bin.index.json) or a folder.
   static Result<Checkpoint> open(const std::filesystem::path& path);
 
   /// Takes the tensors of another checkpoint too, under names that begin with `prefix`. One that exists is an error.

@@ -15,6 +15,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 constexpr std::string_view kFileSuffix = ".safetensors";
+constexpr std::string_view kTorchFileSuffix = ".bin";
+constexpr std::string_view kTorchFile = "pytorch_model.bin", kTorchIndex = "pytorch_model.bin.index.json";
 
 std::string list_names(const std::vector<fs::path>& paths) {
   std::vector<std::string> names;
@@ -24,6 +26,8 @@ std::string list_names(const std::vector<fs::path>& paths) {
 }
 
 }  // namespace
+
+bool is_torch_file(const fs::path& path) { return path.native().ends_with(kTorchFileSuffix); }
 
 Result<CheckpointIndex> parse_checkpoint_index(std::string text, std::string_view name) {
   auto corrupt = [&](const std::string& why) {
@@ -58,8 +62,8 @@ Result<CheckpointIndex> parse_checkpoint_index(std::string text, std::string_vie
     if (!is_plain_relative_path(file)) {
       return corrupt(format("it names the file {}, which is not a plain path inside its folder", quoted(file)));
     }
-    if (!file.ends_with(kFileSuffix)) {
-      return corrupt(format("it names the file {}, which is not called *.safetensors", quoted(file)));
+    if (!file.ends_with(kFileSuffix) && !file.ends_with(kTorchFileSuffix)) {
+      return corrupt(format("it names the file {}, which is not called *.safetensors or *.bin", quoted(file)));
     }
   }
   index.shards.assign(files.begin(), files.end());
@@ -73,6 +77,7 @@ Result<CheckpointIndex> parse_checkpoint_index(std::string text, std::string_vie
 
 Result<fs::path> find_checkpoint_in(const fs::path& folder) {
   std::vector<fs::path> indices, files, pickles;
+  fs::path torch_file, torch_index;
   std::error_code failure;
   for (fs::directory_iterator it(folder, failure), end; !failure && it != end; it.increment(failure)) {
     const fs::path& path = it->path();
@@ -80,6 +85,8 @@ Result<fs::path> find_checkpoint_in(const fs::path& folder) {
     if (name == "model.safetensors") return path;
     if (name.ends_with(kIndexSuffix)) indices.push_back(path);
     if (name.ends_with(kFileSuffix)) files.push_back(path);
+    if (name == kTorchFile) torch_file = path;
+    if (name == kTorchIndex) torch_index = path;
     if (name.ends_with(".bin") || name.ends_with(".pth") || name.ends_with(".pt")) pickles.push_back(path);
   }
   if (failure) return fail(system_error("list", folder, failure.value()));
@@ -98,12 +105,16 @@ Result<fs::path> find_checkpoint_in(const fs::path& folder) {
                 format("{} holds {} safetensors files but no index: {}", shown, files.size(), list_names(files)),
                 "if they are shards, get model.safetensors.index.json too; else give the path of one of them");
   }
+  if (!torch_file.empty()) return torch_file;
+  if (!torch_index.empty()) return torch_index;
   if (!pickles.empty()) {
-    return fail(ErrorCode::kUnsupportedFeature,
-                format("{} holds weights only as pickles: {}", shown, list_names(pickles)),
-                "save the model again with save_pretrained(…, safe_serialization=True)");
+    return fail(
+        ErrorCode::kUnsupportedFeature,
+        format("{} holds weights only as pickles of other names than {}: {}", shown, kTorchFile, list_names(pickles)),
+        "if one of them is a state dict of torch.save, name it so; else save the model with save_pretrained");
   }
-  return fail(ErrorCode::kNotFound, format("{} holds no safetensors file", shown), "check the path");
+  return fail(ErrorCode::kNotFound, format("{} holds no checkpoint: no *.safetensors, no {}", shown, kTorchFile),
+              "check the path");
 }
 
 }  // namespace argosy

@@ -199,8 +199,8 @@ TEST(Checkpoint, rejects_link_loops) {
 
 TEST(Checkpoint, rejects_folders_without_one_checkpoint) {
   TestFolder folder;
-  expect_refused(folder.path(), "no safetensors file", ErrorCode::kNotFound);
-  folder.write("pytorch_model.bin", "");
+  expect_refused(folder.path(), "no checkpoint", ErrorCode::kNotFound);
+  folder.write("other.bin", "");
   expect_refused(folder.path(), "pickles", ErrorCode::kUnsupportedFeature);
   folder.write("a.safetensors", shard({}));
   EXPECT_TRUE(Checkpoint::open(folder.path()).has_value());

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import zipfile
 from pathlib import Path
 
 from case import Case, write_folder
@@ -18,6 +20,14 @@ def shard(*names: str) -> bytes:
 
 def index(weight_map) -> bytes:
     return json.dumps({"metadata": {}, "weight_map": weight_map}).encode()
+
+
+def torch_file(pickle: bytes) -> bytes:
+    """What torch.save writes, with that pickle and no storages."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("pytorch_model/data.pkl"), pickle)
+    return made.getvalue()
 
 
 def shard_is_pipe(path: Path) -> None:
@@ -66,8 +76,14 @@ def cases() -> list[Case]:
         ("no_index", invalid, "holds 2 safetensors files but no index", good),
         ("two_indices", invalid, "holds several checkpoints",
          {"a.safetensors.index.json": index({}), "b.safetensors.index.json": index({})}),
-        ("pickles", "unsupported-feature", "holds weights only as pickles", {"pytorch_model.bin": b"\x80\x02."}),
-        ("nothing", "not-found", "holds no safetensors file", {"config.json": b"{}"}),
+        ("pickles", "unsupported-feature", "holds weights only as pickles", {"weights.pth": b"\x80\x02."}),
+        ("nothing", "not-found", "holds no checkpoint", {"config.json": b"{}"}),
+        # Files of torch.save.
+        ("torch_before_1_6", "unsupported-feature", "before version 1.6", {"pytorch_model.bin": b"\x80\x02."}),
+        ("torch_runs_code", "unsupported-feature", 'it asks for "os.system"',
+         {"pytorch_model.bin": torch_file(b"\x80\x02cos\nsystem\nX\x04\0\0\0true\x85R.")}),
+        ("torch_deep", "unsupported-feature", "it holds a tuple", {"pytorch_model.bin": torch_file(b"N" + b"\x85" * 100_000 + b".")}),
+        ("torch_cut_off", corrupt, "its pickle ends early", {"pytorch_model.bin": torch_file(b"\x80\x02}(")}),
         ("shard_is_folder", invalid, 'one.safetensors" is a folder', {INDEX: index({"a": one}), f"{one}/x": b""}),
     ]
     result = [Case(f"checkpoint/{name}", code, message, write_folder(files)) for name, code, message, files in rows]

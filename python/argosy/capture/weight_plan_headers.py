@@ -1,4 +1,4 @@
-"""What a checkpoint holds, from the headers of its safetensors files: names, dtypes and shapes, never tensors."""
+"""What a checkpoint holds, from the headers of its files: names, dtypes and shapes, never tensors."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import torch
 
 from ..errors import ExportError
+from .weight_plan_torch_file import read_torch_file
 
 #: The safetensors name of a dtype, torch's, and the one that plans and captures use.
 _DTYPES = (
@@ -37,6 +39,8 @@ _TEXTS = {dtype: text for _, dtype, text in _DTYPES}
 
 #: The format's own limit of a header.
 _MAX_HEADER = 100_000_000
+#: Of a tensor whose bytes are settings.
+_MAX_SETTING = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,14 @@ class HeaderTensor:
     name: str
     dtype: torch.dtype
     shape: tuple[int, ...]
+    #: The bytes of a tensor that holds settings on which plans depend (``is_setting``).
+    content: bytes | None = None
+
+
+def is_setting(name: str, dtype: torch.dtype, size: int) -> bool:
+    """Whether a tensor's bytes are settings: bitsandbytes' ``quant_state`` in JSON, or its ``weight_format``, a number."""
+    is_named_so = ".quant_state.bitsandbytes__" in name or name.endswith(".weight_format")
+    return is_named_so and dtype == torch.uint8 and size <= _MAX_SETTING
 
 
 def dtype_text(dtype: torch.dtype) -> str:
@@ -69,7 +81,7 @@ def read_checkpoint_headers(folder: Path) -> list[HeaderTensor]:
     """The tensors of the checkpoint in a folder, sorted by the bytes of their names.
 
     Files are chosen as C++ and transformers choose them: ``model.safetensors``, else the shards of the only index, else
-    the only ``*.safetensors``.
+    the only ``*.safetensors``, else ``pytorch_model.bin`` or the shards of its index.
     """
     tensors: dict[str, HeaderTensor] = {}
     for path in _files(folder):
@@ -86,8 +98,12 @@ def read_headers(path: Path) -> list[HeaderTensor]:
 
 
 def headers_hash(tensors: Sequence[HeaderTensor]) -> str:
-    """SHA-256 (hex) of names, dtypes and shapes: which checkpoints a plan is for."""
-    lines = (f"{t.name}\t{dtype_text(t.dtype)}\t{','.join(map(str, t.shape))}\n" for t in tensors)
+    """SHA-256 (hex) of names, dtypes and shapes, and of what is_setting(): which checkpoints a plan is for."""
+
+    def settings(tensor: HeaderTensor) -> str:
+        return "" if tensor.content is None else "\t" + hashlib.sha256(tensor.content).hexdigest()
+
+    lines = (f"{t.name}\t{dtype_text(t.dtype)}\t{','.join(map(str, t.shape))}{settings(t)}\n" for t in tensors)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -107,10 +123,15 @@ def _files(folder: Path) -> list[Path]:
             code="invalid-input",
             hint="keep one of them in the folder",
         )
+    single, index = folder / "pytorch_model.bin", folder / "pytorch_model.bin.index.json"
+    if single.exists():
+        return [single]
+    if index.exists():
+        return _shards(index)
     raise ExportError(
-        f"there is no safetensors checkpoint in {folder}",
+        f"there is no checkpoint in {folder}",
         code="not-found",
-        hint="give a folder with model.safetensors, or with shards and their index; convert .bin files first",
+        hint="give a folder with model.safetensors or pytorch_model.bin, or with shards and their index",
     )
 
 
@@ -126,12 +147,18 @@ def _shards(index: Path) -> list[Path]:
 
 
 def _read_header(path: Path) -> Iterator[HeaderTensor]:
+    if path.suffix == ".bin":
+        for name, dtype, shape in read_torch_file(path):
+            yield HeaderTensor(name, dtype, shape)
+        return
+    settings: dict[str, bytes] = {}
     try:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             if length > _MAX_HEADER:
                 raise _corrupt(path, f"a header of {length} bytes")
             header = json.loads(file.read(length))
+            settings = dict(_read_settings(file, header, 8 + length))
     except OSError as error:
         raise ExportError(f"cannot read {path}: {error.strerror}", code="io", hint="check the path") from error
     except ValueError as error:
@@ -145,7 +172,17 @@ def _read_header(path: Path) -> Iterator[HeaderTensor]:
             raise _corrupt(path, f"tensor {name!r} has no dtype or shape") from error
         if dtype not in _BY_SAFETENSORS_NAME:
             raise ExportError(f"{path}: tensor {name!r} has dtype {dtype}", code="unsupported-feature")
-        yield HeaderTensor(name, _BY_SAFETENSORS_NAME[dtype], shape)
+        yield HeaderTensor(name, _BY_SAFETENSORS_NAME[dtype], shape, settings.get(name))
+
+
+def _read_settings(file: BinaryIO, header: dict[str, Any], start: int) -> Iterator[tuple[str, bytes]]:
+    for name, fields in header.items():
+        if not isinstance(fields, dict) or fields.get("dtype") != "U8" or len(fields.get("data_offsets", ())) != 2:
+            continue
+        begin, end = map(int, fields["data_offsets"])
+        if 0 <= begin <= end and is_setting(name, torch.uint8, end - begin):
+            file.seek(start + begin)
+            yield name, file.read(end - begin)
 
 
 def _corrupt(path: Path, what: str) -> ExportError:
