@@ -32,9 +32,15 @@ Result<TensorSourcePtr> dequantized(TensorSourcePtr values, TensorSourcePtr scal
 /// each one becomes, low bits first: i32[2, 3] is u4[2, 3, 8].
 Result<TensorSourcePtr> reinterpreted(TensorSourcePtr source, DType dtype);
 
-/// Elements of the last dim by index: result[..., i] = source[..., indices[i]]. The indices are i32 or i64 in one dim.
-/// One that is out of range is an error when it is read.
+/// Elements of the last dim by index: result[..., i] = source[..., indices[i]]. The indices are i32 or i64 in one dim,
+/// or as looked_up() takes them. One that is out of range is an error when it is read.
 Result<TensorSourcePtr> gathered(TensorSourcePtr source, TensorSourcePtr indices);
+
+/// The same for a table, of one dim and at most 256 elements, and indices of a byte: many of them, not held at once.
+Result<TensorSourcePtr> looked_up(const TensorSourcePtr& table, const TensorSourcePtr& codes);
+
+/// value * scale + offset of an f32 source, in f32, rounded after each of the two and once to the dtype.
+Result<TensorSourcePtr> affine(const TensorSourcePtr& source, float scale, float offset, DType dtype);
 
 /// Elements of a dtype of 2 or 4 bits in a byte each (tensor/unpack.h); what converted() does with these dtypes.
 Result<TensorSourcePtr> unpacked(TensorSourcePtr source, DType dtype);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "tensor/box.h"
@@ -189,6 +190,56 @@ TEST(DequantizeTest, rejects_an_index_out_of_range) {
     EXPECT_EQ(read.error().code, ErrorCode::kCorruptFile);
     EXPECT_NE(read.error().message.find("g_idx"), std::string::npos);
   }
+}
+
+TEST(DequantizeTest, looks_bytes_up_in_a_table) {
+  std::mt19937 random(6);
+  for (DType dtype : {DType::kU8, DType::kBF16, DType::kF32, DType::kF64}) {
+    for (int64_t size : {int64_t{1}, int64_t{16}, int64_t{256}}) {
+      PlainTensor table = counting_tensor(dtype, {size});
+      std::vector<uint8_t> codes(200'000);  // several tiles
+      for (uint8_t& code : codes) code = static_cast<uint8_t>(random() % static_cast<uint64_t>(size));
+      PlainTensor expected = gather(dtype, {200'000}, [&](std::vector<int64_t> index) {
+        return Pick{&table, {codes[static_cast<size_t>(index[0])]}};
+      });
+      auto source = gathered(memory(table), memory(plain(DType::kU8, {200'000}, codes), "codes"));
+      ASSERT_TRUE(source);
+      ASSERT_NO_FATAL_FAILURE(expect_reads_alike(**source, expected.bytes, random));
+    }
+  }
+}
+
+TEST(DequantizeTest, rejects_bytes_beyond_the_table) {
+  auto table = memory(counting_tensor(DType::kF32, {16}));
+  auto source = gathered(table, memory(plain<uint8_t>(DType::kU8, {3}, {15, 16, 0}), "codes"));
+  ASSERT_TRUE(source);
+  auto read = collect(**source);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kCorruptFile);
+  EXPECT_NE(read.error().message.find("index 16 of"), std::string::npos) << read.error().message;
+  auto codes = memory(plain<uint8_t>(DType::kU8, {2}, {0, 0}));
+  EXPECT_FALSE(gathered(memory(counting_tensor(DType::kF32, {257})), codes));
+  EXPECT_FALSE(gathered(memory(counting_tensor(DType::kF32, {4, 4})), codes));
+  EXPECT_FALSE(gathered(table, memory(plain<uint8_t>(DType::kU8, {2, 1}, {0, 0}))));
+}
+
+TEST(DequantizeTest, scales_and_shifts) {
+  std::mt19937 random(7);
+  std::vector<float> values(150'000);
+  for (float& value : values) value = std::ldexp(static_cast<float>(random() % 100'000), -15);
+  PlainTensor floats = plain(DType::kF32, {3, 50'000}, values);
+  for (float& value : values) value = value * 0.007874016f + 1.3f;
+  PlainTensor expected = plain(DType::kF32, {3, 50'000}, values);
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    auto source = affine(memory(floats), 0.007874016f, 1.3f, dtype);
+    ASSERT_TRUE(source);
+    const PlainTensor& wanted = dtype == DType::kF32 ? expected : plain_cast(expected, dtype);
+    ASSERT_NO_FATAL_FAILURE(expect_reads_alike(**source, wanted.bytes, random));
+  }
+  EXPECT_FALSE(affine(memory(floats), 1, 0, DType::kF64));
+  EXPECT_FALSE(affine(memory(counting_tensor(DType::kF16, {2})), 1, 0, DType::kF32));
+  EXPECT_FALSE(affine(memory(floats), 1, std::numeric_limits<float>::infinity(), DType::kF32));
+  EXPECT_FALSE(affine(memory(floats), std::numeric_limits<float>::quiet_NaN(), 0, DType::kF32));
 }
 
 TEST(DequantizeTest, rejects_scales_that_do_not_fit) {

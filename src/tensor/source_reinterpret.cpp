@@ -224,6 +224,7 @@ Result<TensorSourcePtr> unpacked(TensorSourcePtr source, DType dtype) {
 }
 
 Result<TensorSourcePtr> gathered(TensorSourcePtr source, TensorSourcePtr indices) {
+  if (indices->dtype() == DType::kU8) return looked_up(source, indices);
   ARGOSY_TRY_STATUS(check_recipe_limits(std::vector{source, indices}));
   int bits = bits_of(source->dtype());
   if (source->shape().empty() || bits < 8 || bits > 64) {

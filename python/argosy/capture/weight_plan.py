@@ -29,7 +29,7 @@ from .weight_plan_quantized import float_state
 from .weight_plan_recipe import RecipeTensor, steps_of
 
 FORMAT = "argosy-weight-plan"
-VERSION = 2
+VERSION = 3
 
 #: Larger initial values than this are not written into a plan, but count as missing.
 MAX_INITIAL_BYTES = 1 << 20

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from .weight_plan_bitsandbytes import bitsandbytes
 from .weight_plan_compressed import compressed_tensors
 from .weight_plan_headers import HeaderTensor, dtype_text
 from .weight_plan_packed import awq, gptq
@@ -108,6 +109,7 @@ def _mxfp4(stored: StoredTensors, settings: dict[str, Any]) -> None:
 
 _METHODS: dict[str, Callable[[StoredTensors, dict[str, Any]], None]] = {
     "awq": awq,
+    "bitsandbytes": bitsandbytes,
     "compressed-tensors": compressed_tensors,
     "fp8": _fp8,
     "gptq": gptq,

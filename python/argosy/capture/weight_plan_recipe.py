@@ -124,7 +124,7 @@ def _dim(recipe: Recipe, dim: int) -> int:
 # ---- steps that transformers' loading of floats does not take: for quantised checkpoints ----
 
 #: Steps that compute in float32 and round the result to a dtype.
-_COMPUTED = ("dequantize",)
+_COMPUTED = ("dequantize", "affine")
 _OF_QUANTISED = (*_COMPUTED, "bitcast", "gather", "add_product")
 
 
@@ -171,6 +171,12 @@ def dequantize(
     if modulus:
         parameters["modulus"] = modulus
     return RecipeTensor(Recipe("dequantize", inputs, parameters, dtype, values.recipe.shape))
+
+
+def affine(values: RecipeTensor, scale: float, offset: float, dtype: torch.dtype) -> RecipeTensor:
+    """``values * scale + offset`` in float32, rounded after each of the two and once to the dtype; of float32 values."""
+    parameters = {"scale": scale, "offset": offset, "dtype": dtype_text(dtype)}
+    return RecipeTensor(Recipe("affine", (values.recipe,), parameters, dtype, values.recipe.shape))
 
 
 def add_product(base: RecipeTensor, left: RecipeTensor, right: RecipeTensor, scale: float) -> RecipeTensor:

@@ -20,6 +20,7 @@ class StoredTensors:
 
     def __init__(self, tensors: Sequence[HeaderTensor], dtype: torch.dtype) -> None:
         self.dtype = dtype
+        self._contents = {each.name: each.content for each in tensors if each.content is not None}
         self._left = {each.name: source(each.name, each.dtype, each.shape) for each in tensors}
         self._made: dict[str, RecipeTensor] = {}
         self._counts: Counter[str] = Counter()
@@ -53,6 +54,10 @@ class StoredTensors:
                       ) -> RecipeTensor | None:  # fmt: skip
         return self.take(name, of, dtypes=dtypes, rank=rank) if name in self._left else None
 
+    def content(self, name: str) -> bytes | None:
+        """The bytes of a tensor that holds settings."""
+        return self._contents.get(name)
+
     def drop(self, *names: str) -> None:
         """Removes tensors that weights do not depend on, if they are there."""
         for name in names:
@@ -74,11 +79,13 @@ class StoredTensors:
         return {name: merged[name] for name in sorted(merged, key=str.encode)}
 
     def notes(self) -> list[str]:
-        read = dtype_text(self.dtype)
-        return [
-            f"{count} {'weight is' if count == 1 else 'weights are'} stored as {how}: read as {read} while streaming"
-            for how, count in sorted(self._counts.items())
-        ]
+        return [read_note(count, how, self.dtype) for how, count in sorted(self._counts.items())]
+
+
+def read_note(count: int, how: str, dtype: torch.dtype) -> str:
+    """What there is to say of so many weights that are stored so."""
+    are = "weight is" if count == 1 else "weights are"
+    return f"{count} {are} stored as {how}: read as {dtype_text(dtype)} while streaming"
 
 
 def wrong_tensor(name: str, tensor: RecipeTensor, what: str) -> ExportError:

@@ -20,7 +20,7 @@ struct OpName {
   std::string_view name;
   PlanOp op;
 };
-constexpr std::array<OpName, 10> kOps = {{{"stack", PlanOp::kStack},
+constexpr std::array<OpName, 11> kOps = {{{"stack", PlanOp::kStack},
                                           {"concat", PlanOp::kConcat},
                                           {"slice", PlanOp::kSlice},
                                           {"transpose", PlanOp::kTranspose},
@@ -29,7 +29,8 @@ constexpr std::array<OpName, 10> kOps = {{{"stack", PlanOp::kStack},
                                           {"bitcast", PlanOp::kBitcast},
                                           {"gather", PlanOp::kGather},
                                           {"dequantize", PlanOp::kDequantize},
-                                          {"add_product", PlanOp::kAddProduct}}};
+                                          {"add_product", PlanOp::kAddProduct},
+                                          {"affine", PlanOp::kAffine}}};
 
 /// How many inputs a step takes.
 struct InputCount {
@@ -274,6 +275,12 @@ class WeightPlanReader {
       }
       case PlanOp::kAddProduct: {
         ARGOSY_TRY(step.scale, field.member("scale").number());
+        break;
+      }
+      case PlanOp::kAffine: {
+        ARGOSY_TRY(step.dtype, read_dtype(field.member("dtype")));
+        ARGOSY_TRY(step.scale, field.member("scale").number());
+        ARGOSY_TRY(step.offset, field.member("offset").number());
         break;
       }
     }

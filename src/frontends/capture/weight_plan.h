@@ -17,7 +17,7 @@
 namespace argosy {
 
 /// The newest format version; it and those before it are read (docs/weight-plan-format.md).
-inline constexpr int64_t kWeightPlanVersion = 2;
+inline constexpr int64_t kWeightPlanVersion = 3;
 
 enum class PlanOp : uint8_t {
   kStack,
@@ -29,7 +29,8 @@ enum class PlanOp : uint8_t {
   kBitcast,
   kGather,
   kDequantize,
-  kAddProduct
+  kAddProduct,
+  kAffine
 };
 
 /// One step of a recipe. Inputs are numbers of values: sources come first, then the results of earlier steps.
@@ -40,10 +41,11 @@ struct PlanStep {
   int64_t start = 0, length = 0;  // slice
   std::vector<int64_t> shape;     // reshape
   std::vector<int> order;         // transpose
-  DType dtype = DType::kF32;      // cast, bitcast, dequantize
+  DType dtype = DType::kF32;      // cast, bitcast, dequantize, affine
   std::vector<int64_t> block;     // dequantize
   int64_t zero = 0, modulus = 0;  // dequantize
-  double scale = 1;               // add_product
+  double scale = 1;               // add_product, affine
+  double offset = 0;              // affine
 };
 
 /// Where a weight comes from.
@@ -99,7 +101,8 @@ class WeightPlan {
   std::string model_class_, checkpoint_hash_;
 };
 
-/// SHA-256 (hex) of names, dtypes and shapes of a checkpoint's tensors: checkpoints of equal hash share their plans.
+/// SHA-256 (hex) of names, dtypes and shapes of a checkpoint's tensors, and of the bytes of those that hold settings
+/// (bitsandbytes' quant_state): checkpoints of equal hash share their plans.
 std::string headers_hash(const Checkpoint& checkpoint);
 
 }  // namespace argosy

@@ -27,6 +27,8 @@ Result<TensorSourcePtr> run_step(const PlanStep& step, const std::vector<TensorS
     case PlanOp::kGather: return gathered(input, values[step.inputs[1]]);
     case PlanOp::kAddProduct:
       return product_added(input, values[step.inputs[1]], values[step.inputs[2]], static_cast<float>(step.scale));
+    case PlanOp::kAffine:
+      return affine(input, static_cast<float>(step.scale), static_cast<float>(step.offset), step.dtype);
     case PlanOp::kDequantize: break;
   }
   TensorSourcePtr zero_points = step.inputs.size() > 2 ? values[step.inputs[2]] : nullptr;
@@ -67,6 +69,24 @@ Result<TensorSourcePtr> make_source(const PlannedWeight& weight, const WeightPla
   return literal(std::move(bytes), weight.dtype, weight.shape);
 }
 
+/// Tensors whose bytes are settings on which plans depend count with their bytes: a tab and their hash. What cannot be
+/// read gets a text that no plan has.
+std::string settings_text(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
+  constexpr uint64_t kMaxSettings = uint64_t{64} << 10;
+  bool is_named_so =
+      tensor.name.find(".quant_state.bitsandbytes__") != std::string::npos || tensor.name.ends_with(".weight_format");
+  bool are_settings = is_named_so && tensor.dtype == DType::kU8 && tensor.bytes <= kMaxSettings;
+  if (!are_settings) return "";
+  std::vector<std::byte> bytes;
+  ByteSink sink = [&](std::span<const std::byte> more) -> Status {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+    return {};
+  };
+  Result<TensorSourcePtr> source = checkpoint.tensor(tensor.name);
+  bool is_read = source && (*source)->stream_to(sink, 4 * kMaxSettings);
+  return is_read ? "\t" + sha256_hex(bytes) : "\t?";
+}
+
 }  // namespace
 
 std::string headers_hash(const Checkpoint& checkpoint) {
@@ -75,7 +95,8 @@ std::string headers_hash(const Checkpoint& checkpoint) {
     std::vector<std::string> dims;
     dims.reserve(tensor.shape.size());
     for (int64_t dim : tensor.shape) dims.push_back(format("{}", dim));
-    text += format("{}\t{}\t{}\n", tensor.name, to_text(tensor.dtype), join(dims, ","));
+    text += format("{}\t{}\t{}{}\n", tensor.name, to_text(tensor.dtype), join(dims, ","),
+                   settings_text(checkpoint, tensor));
   }
   return sha256_hex(std::as_bytes(std::span(text)));
 }

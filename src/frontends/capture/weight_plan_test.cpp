@@ -75,6 +75,15 @@ TEST(WeightPlan, replays_each_step) {
   EXPECT_EQ(made("[4]", R"({"op":"cast","inputs":[1],"dtype":"bf16"},{"op":"cast","inputs":[2],"dtype":"f32"},)"
                         R"({"op":"reshape","inputs":[3],"shape":[4]})"),
             (Floats{10, 11, 12, 13}));
+  EXPECT_EQ(made("[2,2]", R"({"op":"affine","inputs":[1],"scale":0.5,"offset":-1,"dtype":"f32"})"),
+            (Floats{4, 4.5, 5, 5.5}));
+  // The first bytes of a and b, which are 0, by a table of two.
+  EXPECT_EQ(
+      made("[2]",
+           R"({"op":"bitcast","inputs":[0],"dtype":"u8"},{"op":"reshape","inputs":[2],"shape":[16]},)"
+           R"({"op":"slice","inputs":[3],"dim":0,"start":0,"length":2},{"op":"reshape","inputs":[1],"shape":[4]},)"
+           R"({"op":"gather","inputs":[5,4]})"),
+      (Floats{10, 10}));
   EXPECT_EQ(made("[2,2]", R"({"op":"dequantize","inputs":[1,0],"block":[1,1],"dtype":"f32"})"),
             (Floats{0, 11, 24, 39}));
   EXPECT_EQ(made("[2,2]", R"({"op":"slice","inputs":[0],"dim":0,"start":1,"length":1},)"
@@ -133,7 +142,7 @@ TEST(WeightPlan, rejects_other_formats_and_versions) {
   std::string text = plan_of(two_tensors(folder), "");
   std::string other = text, newer = text;
   other.replace(other.find("argosy-weight-plan"), 6, "hidden");
-  newer.replace(newer.find("\"version\":1"), 11, "\"version\":3");
+  newer.replace(newer.find("\"version\":1"), 11, "\"version\":4");
   expect_error(WeightPlan::parse(other, "x"), ErrorCode::kCorruptFile, "expected \"argosy-weight-plan\"");
   expect_error(WeightPlan::parse(newer, "x"), ErrorCode::kUnsupportedVersion, "format 3 is not read, only 1 to 2");
   expect_error(WeightPlan::parse("[]", "x"), ErrorCode::kCorruptFile, "");
