@@ -211,7 +211,8 @@ Status validate(const ExportJobs& jobs, const Backend& backend, const ExportDest
     const ExportOptions& options = job->options;
     ExportRequest request{&backend,         &options.backend_options, &destination,
                           &job->checkpoint, job->request.model,       job->request.dtype,
-                          options.shape,    options.prefill,          options.capture};
+                          options.shape,    options.prefill,          options.capture,
+                          jobs.size()};
     ARGOSY_TRY_STATUS(validate_export(request, diagnostics.notes));
     ARGOSY_TRY([[maybe_unused]] size_t least, scratch_bytes(options.memory_bytes));
     job->capture_work.check_components = [request](std::span<const ComponentDims> components) {

@@ -86,8 +86,14 @@ Status validate_onnx(const ExportRequest& request) {
   if (request.dtype == "bfloat16" && !device->takes_bfloat16)
     return fail(ErrorCode::kUnsupportedFeature, format("{} has no bfloat16", device->title),
                 "add --dtype fp32 or --dtype fp16");
-  if (!request.destination->is_folder) return check_one_model(*request.destination, options, 1);
-  return check_engine(*engine, request);
+  if (request.destination->is_folder) return check_engine(*engine, request);
+  if (request.variants > 1) {
+    return fail(ErrorCode::kInvalidInput,
+                format("{} is to be one model, but several variants are asked for",
+                       quoted(request.destination->path.filename().native())),
+                "give a name that does not end in .onnx, for a folder");
+  }
+  return check_one_model(*request.destination, options, 1);
 }
 
 /// Sizes of weights' dims. Rows of linear layers are among them, whichever way a checkpoint has them.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@ struct ExportRequest {
   std::string shape;              // that dims are captured with; backends that bound dims have theirs in the options
   bool prefill = false;           // a graph for prompts is asked for
   std::filesystem::path capture;  // given by the user; empty: from the cache, or newly made
+  size_t variants = 1;            // that go to the destination; this is one of them
 };
 
 /// A component that a capture will have, and the names of its dims that vary.

@@ -115,6 +115,17 @@ TEST_F(ValidateExport, rejects_what_an_engine_does_not_take) {
   refused("onnx", "wants a folder");
 }
 
+TEST_F(ValidateExport, rejects_several_variants_for_one_file) {
+  ExportRequest asked = request("onnx");
+  asked.variants = 2;
+  EXPECT_TRUE(validate_export(asked, notes_));
+  destination_ = {"out.onnx", false};
+  expect_error(validate_export(asked, notes_), ErrorCode::kInvalidInput,
+               R"("out.onnx" is to be one model, but several variants are asked for)");
+  asked.variants = 1;
+  EXPECT_TRUE(validate_export(asked, notes_));
+}
+
 TEST_F(ValidateExport, rejects_devices_that_are_none_and_what_one_does_not_take) {
   options_.onnx.device = "vulkan";
   Status status = validate("onnx");

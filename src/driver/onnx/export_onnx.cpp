@@ -406,14 +406,9 @@ Result<std::unique_ptr<Export>> prepare_onnx(const ExportInput& input, const Exp
 Result<std::unique_ptr<Export>> prepare_onnx_variants(std::vector<OnnxVariant> variants,
                                                       const ExportDestination& destination, Diagnostics& diagnostics) {
   ARGOSY_CHECK(!variants.empty(), "an export of no variant");
+  ARGOSY_CHECK(destination.is_folder, "several variants for one file, which validate_export() refuses");
   const engines::Engine* engine = engines::find_engine(variants[0].options.engine);
   const bool is_one_bundle = engine != nullptr && engine->limits.has_variants;
-  if (!destination.is_folder) {
-    return fail(ErrorCode::kInvalidInput,
-                format("{} is to be one model, but several variants are asked for",
-                       quoted(destination.path.filename().native())),
-                "give a name that does not end in .onnx, for a folder");
-  }
   std::vector<std::unique_ptr<OnnxExport>> made;
   for (const OnnxVariant& variant : variants) {
     ARGOSY_TRY(std::unique_ptr<OnnxExport> each, built(variant, destination, diagnostics));
