@@ -62,13 +62,10 @@ CheckOutcome run_module_check(std::vector<std::string> arguments, const fs::path
   if (ended->exit_code == kDone && report->ok) {
     terminal.log(LogLevel::kInfo, format("checked {} in {}: {}, differences up to {:.1e}", report->model_class,
                                          report->engine, count_of(report->calls, "call"), report->largest));
-    return {CheckOutcome::Kind::kRight,
-            "",
-            report->engine_missing,
-            report->summary,
-            report->agreement,
-            report->divergence,
-            report->quality};
+    return {CheckOutcome::Kind::kRight, "",
+            report->engine_missing,     report->summary,
+            report->agreement,          report->divergence,
+            report->least_cosine,       report->quality};
   }
   print_wrong(*report, terminal);
   return {CheckOutcome::Kind::kWrong, "", ""};
@@ -141,14 +138,15 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
 }
 
 CheckOutcome check_written(const fs::path& written, const std::string& variant, const CaptureRequest& request,
-                           std::string_view backend, const std::string& text, const Environment& environment,
+                           std::string_view backend, const CheckedOn& given, const Environment& environment,
                            Terminal& terminal) {
   ReportFile report;
   std::vector<std::string> arguments = {written.string()};
   add(arguments, "--variant", variant);
   add(arguments, "--against", request.model.string());
   add(arguments, "--engine", std::string(backend));
-  add(arguments, "--text", text);
+  add(arguments, "--text", given.text);
+  add(arguments, "--audio", given.audio);
   if (request.trust_remote_code) arguments.emplace_back("--trust-remote-code");
   return run_module_check(arguments, report.path, "comparing with the model's own weights", environment, terminal);
 }
@@ -168,7 +166,8 @@ int run_check(const CheckOptions& options, const Environment& environment, const
   }
   std::vector<std::string> command = {pythons[0], "-m", kModule, options.bundle, "--against", model->string()};
   add(command, "--calls", options.calls);
-  add(command, "--text", options.text);
+  add(command, "--text", options.given.text);
+  add(command, "--audio", options.given.audio);
   add(command, "--variant", options.variant);
   if (options.tokens > 0) add(command, "--tokens", format("{}", options.tokens));
   if (options.json) command.emplace_back("--json");

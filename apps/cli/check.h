@@ -20,7 +20,7 @@ struct CheckOutcome {
   std::string why;             // of kFailed and kNotRun, in a few words without names of this machine
   std::string engine_missing;  // of kRight: why a bundle was not also run in its engine; empty: it was, or it has none
   std::string compared;        // of kRight: what ran and what came of it, in plain words
-  std::optional<double> agreement = {}, divergence = {};  // as CheckReport has them
+  std::optional<double> agreement = {}, divergence = {}, least_cosine = {};  // as CheckReport has them
   std::string quality = {};
 };
 
@@ -31,9 +31,9 @@ CheckOutcome check_twin(const CaptureRequest& request, const std::filesystem::pa
                         const BackendOptions& options, const Environment& environment, Terminal& terminal);
 
 /// Compares what was just written (a file of any name, or a folder) with the model's own weights, greedy tokens too,
-/// and on the words of the file `text`; empty: on some that the tokenizer knows. `variant`: of several in the folder.
+/// and on what the user gives for it. `variant`: of several in the folder.
 CheckOutcome check_written(const std::filesystem::path& written, const std::string& variant,
-                           const CaptureRequest& request, std::string_view backend, const std::string& text,
+                           const CaptureRequest& request, std::string_view backend, const CheckedOn& given,
                            const Environment& environment, Terminal& terminal);
 
 }  // namespace argosy::cli

@@ -129,7 +129,8 @@ void add_check(CLI::App& app, CheckOptions& options) {
   command->add_option("bundle", options.bundle, "What argosy export wrote: a file or folder")->required();
   add_model(*command, options.source, "The folder that it was exported from, or ORG/NAME", "--against,--model");
   command->add_option("--calls", options.calls, "Which ones: edge, observed, greedy, text (default: all), by commas");
-  command->add_option("--text", options.text, "A file of text that both read, for figures of quality");
+  command->add_option("--text", options.given.text, "A file of text that both read, for figures of quality");
+  command->add_option("--audio", options.given.audio, "A WAV file that both hear, for figures of quality");
   command->add_option("--variant", options.variant,
                       "Of a bundle that has several: fp32, q4 and so on (default: its first)");
   command->add_option("--tokens", options.tokens, "Instead: so many greedy tokens, in the engine that a bundle is for")

@@ -96,12 +96,18 @@ CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::strin
       ->add_option("--check", options.check,
                    "Compare with the model: twin (default: a small one of its kind), full (its own weights) or off")
       ->transform(CLI::CheckedTransformer(modes).description(""));
-  command->add_option("--text", options.text, "With --check full: a file of text that model and export both read");
+  command->add_option("--text", options.given.text,
+                      "With --check full: a file of text that model and export both read");
+  command->add_option("--audio", options.given.audio, "With --check full: a WAV file that both hear");
   command
-      ->add_option("--min-agreement", options.min_agreement,
-                   "With --check full: fail if fewer best tokens, of 1, agree")
+      ->add_option("--min-agreement", options.least.agreement,
+                   "With --check full: fail if fewer best tokens or classes, of 1, agree")
       ->check(CLI::Range(0.0, 1.0).description(""));
-  command->add_option("--max-kl", options.max_divergence, "With --check full: fail if the KL divergence is larger")
+  command
+      ->add_option("--min-cosine", options.least.cosine,
+                   "With --check full, of models that generate nothing: fail if outputs are less near the model's")
+      ->check(CLI::Range(0.0, 1.0).description(""));
+  command->add_option("--max-kl", options.least.divergence, "With --check full: fail if the KL divergence is larger")
       ->check(CLI::NonNegativeNumber.description(""));
   command->add_flag("--recapture", options.recapture, "Capture and plan anew, whatever the cache has");
   command->add_flag("--dry-run", options.dry_run, "Say what would be written and what it takes, and write nothing");

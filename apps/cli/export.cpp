@@ -17,6 +17,7 @@
 #include "driver/validate_export.h"
 #include "export_jobs.h"
 #include "model_source.h"
+#include "quality_limits.h"
 #include "table.h"
 
 namespace argosy::cli {
@@ -58,43 +59,10 @@ Result<std::optional<ExportCheck>> check_before_writing(const ExportJob& job, co
   return ExportCheck{"none", outcome.why, ""};
 }
 
-/// Whether the export computes otherwise than the model in float32 does, by what it stores.
-bool loses_digits(const ExportJob& job, const Backend& backend) {
-  std::vector<std::string> arguments = backend.graph_arguments(job.options.backend_options);
-  return job.request.dtype == "float16" || job.request.dtype == "bfloat16" ||
-         std::ranges::any_of(arguments, [](const std::string& each) { return each.starts_with("--q"); });
-}
-
-/// Refuses an export that costs more than the user allows.
-Status check_quality(const CheckOutcome& outcome, const ExportJob& job, const Backend& backend) {
-  constexpr const char* kHint = "store fewer weights in few bits, or in more: --quantize int4,lm_head=int8, or int8";
-  const ExportOptions& options = job.options;
-  const std::string of = job.variant.empty() ? "" : format(" of {}", job.variant);
-  if (!options.limits_quality() || !loses_digits(job, backend)) return {};
-  if (!outcome.agreement || !outcome.divergence) {
-    return fail(ErrorCode::kUnsupportedFeature,
-                format("the quality{} cannot be measured: the model reads no text by itself, or has no tokenizer", of),
-                "leave out --min-agreement and --max-kl");
-  }
-  if (*outcome.agreement < options.min_agreement) {
-    return fail(ErrorCode::kInvalidInput,
-                format("the best token{} is the model's in {:.1f} % of all cases, less than --min-agreement {}", of,
-                       100 * *outcome.agreement, options.min_agreement),
-                kHint);
-  }
-  if (*outcome.divergence > options.max_divergence) {
-    return fail(
-        ErrorCode::kInvalidInput,
-        format("the KL divergence{} is {:.2g}, more than --max-kl {}", of, *outcome.divergence, options.max_divergence),
-        kHint);
-  }
-  return {};
-}
-
 /// The check on the model's own weights, of what is written but not there yet. `outcome` tells how it ended.
 Result<ExportCheck> check_before_commit(const fs::path& written, const ExportJob& job, const Backend& backend,
                                         const Environment& environment, Terminal& terminal, CheckOutcome& outcome) {
-  outcome = check_written(written, job.variant, job.request, backend.name, job.options.text, environment, terminal);
+  outcome = check_written(written, job.variant, job.request, backend.name, job.options.given, environment, terminal);
   if (outcome.kind != CheckOutcome::Kind::kRight) {
     return fail(ErrorCode::kInvalidInput, format("not checked: {}", outcome.why),
                 "--check twin or off exports without it");
@@ -255,9 +223,9 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
                               Terminal& terminal, Diagnostics& diagnostics) {
   ExportDestination destination = export_destination(options.output, options.source.model, backend.suffix);
   ARGOSY_TRY_STATUS(check_replaceable(destination));
-  if (options.limits_quality() && options.check != CheckMode::kFull) {
-    return fail(ErrorCode::kInvalidInput, "--min-agreement and --max-kl are about the model's own weights",
-                "add --check full");
+  if (options.least.are_any() && options.check != CheckMode::kFull) {
+    return fail(ErrorCode::kInvalidInput,
+                "--min-agreement, --min-cosine and --max-kl are about the model's own weights", "add --check full");
   }
   if (options.dry_run) {
     ARGOSY_TRY(std::string missing, missing_parts(options.source, ModelParts::kWeights, environment));

@@ -113,6 +113,21 @@ struct WeightsOptions {
 
 enum class CheckMode : uint8_t { kTwin, kFull, kOff };
 
+/// What an export and its model are both given.
+struct CheckedOn {
+  std::string text;   // a file of text; empty: some words that the tokenizer knows
+  std::string audio;  // a file of sound; empty: some tones
+};
+
+/// How good an export must be, beside its model in float32.
+struct QualityLimits {
+  double agreement = 0;                                         // the share of best tokens that must be the model's
+  double cosine = 0;                                            // of outputs with the model's, the least; 0: any
+  double divergence = std::numeric_limits<double>::infinity();  // nats that the rest may be off by, at most
+
+  bool are_any() const { return agreement > 0 || cosine > 0 || std::isfinite(divergence); }
+};
+
 struct ExportOptions : GraphOptions {
   std::string backend;  // a name of driver/backends.h
   BackendOptions backend_options;
@@ -123,20 +138,17 @@ struct ExportOptions : GraphOptions {
   uint64_t memory_bytes = 0;          // the most that the process may take; 0: what it needs
   int threads = 0;                    // 0: as many as there are cores, up to a few
   CheckMode check = CheckMode::kTwin;
-  /// Of CheckMode::kFull: the share of best tokens that must be the model's, and nats that the rest may be off by.
-  double min_agreement = 0, max_divergence = std::numeric_limits<double>::infinity();
-  std::string text;  // of CheckMode::kFull: a file of text that both read; empty: some words that the tokenizer knows
+  CheckedOn given;      // of CheckMode::kFull
+  QualityLimits least;  // of CheckMode::kFull
   bool dry_run = false;
   WatchOptions watch;
-
-  bool limits_quality() const { return min_agreement > 0 || std::isfinite(max_divergence); }
 };
 
 struct CheckOptions {
   std::string bundle;
   ModelOptions source;  // what it was exported from
   std::string calls;    // which ones; empty: all
-  std::string text;     // a file of text that both read; empty: some words that the tokenizer knows
+  CheckedOn given;
   std::string variant;  // of several in a bundle; empty: what its engine opens by itself
   int tokens = 0;       // greedy ones in the bundle's engine, instead of calls; 0: calls
   bool json = false;

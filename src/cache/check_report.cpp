@@ -52,6 +52,7 @@ Result<CheckReport> CheckReport::read(const std::filesystem::path& path) {
   if (JsonView quality = root.find("quality"); quality.is_object()) {
     report.agreement = quality.find("agreement").as_double();
     report.divergence = quality.find("kl").as_double();
+    report.least_cosine = quality.find("least_cosine").as_double();
     JsonWriter figures;
     figures.value(quality);
     report.quality = figures.take();

@@ -18,8 +18,9 @@ struct CheckReport {
   double largest = 0;              // difference over all calls, absolute; infinite where one could not be compared
   std::vector<std::string> wrong;  // a line for each call that is wrong
   std::string engine_missing;      // why a bundle was not run in its engine; empty: it was, or none was asked for
-  /// What the export costs, where that was measured: the share of tokens whose best one is the model's, and nats.
-  std::optional<double> agreement, divergence;
+  /// What the export costs, where that was measured: the share of tokens whose best one is the model's, nats, and the
+  /// least cosine of outputs with the model's.
+  std::optional<double> agreement, divergence, least_cosine;
   std::string quality;  // all figures of it, a JSON object; may be empty
   std::string summary;  // what was compared and what came of it, in plain words
 

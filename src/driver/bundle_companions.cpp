@@ -4,6 +4,7 @@
 
 #include "argosy/version.h"
 #include "base/text.h"
+#include "driver/quality_picture.h"
 #include "engines/card.h"
 #include "engines/companions.h"
 #include "engines/rewrite_json.h"
@@ -67,8 +68,13 @@ Status write_companions(const fs::path& folder, const engines::SourceModel& mode
 
 Status write_descriptions(const fs::path& folder, const engines::SourceModel& model, const engines::Engine& engine,
                           const engines::BundlePlan& plan, const ExportCheck& check,
-                          const std::vector<std::string>& notes, const std::string& manifest) {
+                          const std::vector<std::string>& notes, const std::string& manifest,
+                          const std::string& picture) {
   engines::CardFacts facts{std::string(version()), check.text(), notes};
+  if (!picture.empty()) {
+    facts.picture = kPictureFile;
+    ARGOSY_TRY_STATUS(write_bundle_text(folder / kPictureFile, picture, Overwrite::kReplace));
+  }
   ARGOSY_TRY(std::string card, engines::model_card(model, engine, plan, facts));
   ARGOSY_TRY_STATUS(write_bundle_text(folder / engines::kCardFile, card, Overwrite::kReplace));
   return write_bundle_text(folder / kBundleManifest, manifest, Overwrite::kReplace);

@@ -25,9 +25,11 @@ Result<BundleCompanions> list_companions(const engines::SourceModel& model, engi
 Status write_companions(const std::filesystem::path& folder, const engines::SourceModel& model,
                         const engines::BundlePlan& plan, const BundleCompanions& companions);
 
-/// Writes the model card and the manifest, which may be there. `notes` are for the card, a line each.
+/// Writes the model card and the manifest, which may be there. `notes` are for the card, a line each; so is a `picture`
+/// (quality_picture.h), which is written beside it unless it is empty.
 Status write_descriptions(const std::filesystem::path& folder, const engines::SourceModel& model,
                           const engines::Engine& engine, const engines::BundlePlan& plan, const ExportCheck& check,
-                          const std::vector<std::string>& notes, const std::string& manifest);
+                          const std::vector<std::string>& notes, const std::string& manifest,
+                          const std::string& picture = {});
 
 }  // namespace argosy

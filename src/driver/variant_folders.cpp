@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "driver/export_manifest.h"
+#include "driver/quality_picture.h"
 #include "engines/card.h"
 #include "io/write_file.h"
 
@@ -38,7 +39,6 @@ class VariantFolders final : public Export {
   Status write_into(const fs::path& folder, const ExportWriteOptions& options,
                     const std::function<void(uint64_t)>& progress) const override {
     uint64_t done = 0;
-    std::vector<std::string> names, files;
     for (size_t i = 0; i < folders_.size(); ++i) {
       const VariantFolder& each = folders_[i];
       std::error_code error;
@@ -48,23 +48,40 @@ class VariantFolders final : public Export {
       if (progress) own_progress = [&](uint64_t bytes) { progress(done + bytes); };
       ARGOSY_TRY_STATUS(each.bundle->write_into(folder / each.name, options_of(i, options), own_progress));
       done += each.bundle->total_bytes();
-      names.push_back(each.name);
     }
-    for (const ExportFile& file : files_) files.push_back(file.file);
-    for (const std::string& name : names) {
-      files.push_back(name + "/" + std::string(engines::kCardFile));
-      files.push_back(name + "/" + std::string(kBundleManifest));
-    }
-    return write_file(folder / kBundleManifest, folders_manifest(names, files), Overwrite::kRefuse);
+    return describe(folder, options);
   }
 
   Status rewrite_checks(const fs::path& folder, const ExportWriteOptions& options) const override {
-    for (size_t i = 0; i < folders_.size(); ++i)
+    for (size_t i = 0; i < folders_.size(); ++i) {
       ARGOSY_TRY_STATUS(folders_[i].bundle->rewrite_checks(folder / folders_[i].name, options_of(i, options)));
-    return {};
+    }
+    return describe(folder, options);
   }
 
  private:
+  /// The picture of all, if they were measured, and the manifest that lists everything.
+  Status describe(const fs::path& folder, const ExportWriteOptions& options) const {
+    std::vector<MeasuredVariant> measured;
+    std::vector<std::string> names, files;
+    for (const ExportFile& file : files_) files.push_back(file.file);
+    for (size_t i = 0; i < folders_.size(); ++i) {
+      const VariantFolder& each = folders_[i];
+      const ExportCheck& check = options.check_of(i);
+      uint64_t bytes = 0;  // whether they are written or were there
+      for (const ExportFile& file : each.bundle->files()) bytes += file.bytes + file.linked_bytes;
+      measured.push_back({each.name, bytes, check.kind == "full", check.quality});
+      names.push_back(each.name);
+      files.push_back(each.name + "/" + std::string(engines::kCardFile));
+      files.push_back(each.name + "/" + std::string(kBundleManifest));
+    }
+    if (std::string picture = quality_picture(measured); !picture.empty()) {
+      ARGOSY_TRY_STATUS(write_file(folder / kPictureFile, picture, Overwrite::kReplace));
+      files.emplace_back(kPictureFile);
+    }
+    return write_file(folder / kBundleManifest, folders_manifest(names, files), Overwrite::kReplace);
+  }
+
   static ExportWriteOptions options_of(size_t variant, ExportWriteOptions options) {
     options.check = ExportCheck(options.check_of(variant));
     options.further_checks.clear();

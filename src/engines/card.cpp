@@ -110,6 +110,7 @@ Result<std::string> model_card(const SourceModel& model, const Engine& engine, c
   card += format("# {} for {}\n\n", model.name, engine.title);
   card += origin_text(model, facts) + licence_text(model, original);
   if (!plan.graphs.empty()) card += "\n" + graph_table(plan);
+  if (!facts.picture.empty()) card += format("\n![Quality of the variants against their size]({})\n", facts.picture);
   if (!plan.usage.empty()) card += format("\n## Use\n\n{}", plan.usage);
   if (std::string modules = left_out_modules(model.folder); !modules.empty()) notes.push_back(std::move(modules));
   if (!notes.empty()) card += "\n## Notes\n\n";

@@ -16,6 +16,7 @@ struct CardFacts {
   std::string argosy_version;
   std::string check;               // in words
   std::vector<std::string> notes;  // a line each, besides those of the plan
+  std::string picture = {};        // a file of the bundle: quality of its variants against size; may be empty
 };
 
 /// README.md of a bundle: where it came from and by which options, under which licence, what its files are and how to

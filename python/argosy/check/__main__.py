@@ -26,6 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--against", type=Path, help="folder of the model that was exported")
     parser.add_argument("--calls", default="edge,observed,greedy,text", help="which ones (default: all four)")
     parser.add_argument("--text", type=Path, help="a file of text that the export and the model read, for figures")
+    parser.add_argument("--audio", type=Path, help="a WAV file that both hear, likewise")
     parser.add_argument("--tokens", type=int, default=0, metavar="N",
                         help="N greedy tokens of a bundle in its own engine (default for models that generate: 32)")  # fmt: skip
     parser.add_argument("--variant", default="", help="of several in a bundle (default: what its engine opens by itself)")
@@ -85,12 +86,12 @@ def run(options: argparse.Namespace) -> int:
                               options.bundle_engine)  # fmt: skip
         checked = check_twin(request, report)
     elif options.tokens or is_for_an_engine(find_variant(options.export, options.variant)[0]):
-        checked = check_bundle(options.export, options.against, count=options.tokens, text=options.text, variant=options.variant,
-                               trust_remote_code=options.trust_remote_code, engine_python=options.engine_python,
+        checked = check_bundle(options.export, options.against, count=options.tokens, text=options.text, audio=options.audio,
+                               variant=options.variant, trust_remote_code=options.trust_remote_code, engine_python=options.engine_python,
                                report=report)  # fmt: skip
     else:
         checked = check_export(find_variant(options.export, options.variant)[0], options.against, engine=options.engine,
-                               calls=tuple(options.calls.split(",")), text=options.text,
+                               calls=tuple(options.calls.split(",")), text=options.text, audio=options.audio,
                                trust_remote_code=options.trust_remote_code, report=report)  # fmt: skip
     text = json.dumps(checked.document(), indent=1) + "\n"
     if options.output is not None:

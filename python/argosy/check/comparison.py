@@ -25,6 +25,7 @@ from .observed import observed_calls
 from .programs import program_calls
 from .quality import Quality
 from .rows import Row, quality_row, run_call
+from .samples import Samples
 from .schemes import QuantizedModel
 from .texts import text_calls
 
@@ -51,10 +52,11 @@ class Comparison:
     def __init__(
         self, model: torch.nn.Module, components: list[Component], export: Export, tolerance: float, *,
         limits: tuple[int, ...] = (), suffix: str = "", folder: Path | None = None, text: Path | None = None,
-        in_place: bool = False, exact: torch.nn.Module | None = None,
+        in_place: bool = False, exact: torch.nn.Module | None = None, samples: Samples | None = None,
     ) -> None:  # fmt: skip
         """``folder`` may have a tokenizer, ``text`` words of the user's. ``in_place``: the model's weights may be lost.
-        ``exact`` has the same weights and computes in float32: by it is known what rounding alone does."""
+        ``exact`` has the same weights and computes in float32: by it is known what rounding alone does. ``samples``: what the
+        export's quality is told from, if not from its logits."""
         self.model: torch.nn.Module | None = model
         self.exact = exact
         self.components, self.export, self.limits = components, export, limits
@@ -62,6 +64,7 @@ class Comparison:
         self.suffix, self.folder, self.text, self.in_place = suffix, folder, text, in_place
         self.expected = Calls([], [], [])
         self.original: list[ExpectedCall] = []
+        self.samples = samples
 
     def run(self, shapes: dict[str, list[Shape]], *, edges: bool = True, observed: bool = False, tokens: int = 0) -> list[Row]:
         self.prepare(shapes, edges=edges, observed=observed, tokens=tokens)
@@ -128,7 +131,10 @@ class Comparison:
                 row.origin += self.suffix
                 rows.append(row)
             rows += [run_tokens(engine, self.export.manifest, each, self.tolerance) for each in self.expected.tokens]
-        if self.original and quality.tokens:
+            measured = self.samples.measure(engine) if self.samples is not None else None
+        if measured is not None:
+            rows.append(measured)
+        elif self.original and quality.tokens:
             rows.append(quality_row(quality))
         return rows
 

@@ -7,14 +7,12 @@ import gc
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from ..errors import ExportError
 from .checked import Checked
 from .comparison import ROUNDED_ROWS, Comparison, Report, cpu_seconds, load_model, real_shapes
 from .engines import ENGINES, Export, find_export, open_files
-from .quality import Quality
-from .rows import Row, quality_row
+from .rows import Row
+from .samples import take_samples
 from .schemes import QuantizedModel
 
 CALLS = ("edge", "observed", "greedy", "text")
@@ -22,15 +20,16 @@ CALLS = ("edge", "observed", "greedy", "text")
 
 def check_export(
     path: Path, against: Path, *, engine: str | None = None, calls: tuple[str, ...] = CALLS, text: Path | None = None,
-    trust_remote_code: bool = False, report: Report = lambda text: None,
+    audio: Path | None = None, trust_remote_code: bool = False, report: Report = lambda text: None,
 ) -> Checked:  # fmt: skip
-    """Compares an export with the checkpoint in ``against``, also on the words of ``text``."""
-    return _check_components(find_export(path, engine), against, calls, text, trust_remote_code, report)
+    """Compares an export with the checkpoint in ``against``, also on the words of ``text`` or the sound ``audio``."""
+    return _check_components(find_export(path, engine), against, calls, text, audio, trust_remote_code, report)
 
 
 def _check_components(
-    export: Export, against: Path, calls: tuple[str, ...], text: Path | None, trust_remote_code: bool, report: Report
-) -> Checked:
+    export: Export, against: Path, calls: tuple[str, ...], text: Path | None, audio: Path | None, trust_remote_code: bool,
+    report: Report,
+) -> Checked:  # fmt: skip
     """The eager model is gone before the export is opened, so that memory holds the weights once."""
     from ..capture.configuration import load_config
     from ..capture.session import open_session
@@ -40,7 +39,7 @@ def _check_components(
     task = export.manifest.get("task") or None
     report("loading the checkpoint")
     config = load_config(against, trust_remote_code=trust_remote_code)
-    cls = model_class(config, task)
+    cls: Any = model_class(config, task)
     if cls.__name__ != export.manifest["model_class"]:
         raise ExportError(
             f"{export.files[0]} is a {export.manifest['model_class']}, {against} is a {cls.__name__}",
@@ -49,9 +48,15 @@ def _check_components(
         )
     prefill = "prefill" in export.interfaces
     components = open_session(config, task, prefill=prefill).components
-    model = load_model(cls, against, export.dtype, trust_remote_code)
-    comparison = Comparison(model, components, export, export.engine.tolerance(export.dtype), folder=against, text=text,
-                            in_place=True)  # fmt: skip
+    dtype, samples = export.dtype, None
+    if dtype != "float32" and not cls.can_generate():  # one after the other, as both are large
+        samples = take_samples(load_model(cls, against, "float32", trust_remote_code), export, against, text, audio)
+        gc.collect()
+    model = load_model(cls, against, dtype, trust_remote_code)
+    if dtype == "float32" and export.manifest.get("quantized") and not cls.can_generate():
+        samples = take_samples(model, export, against, text, audio)
+    comparison = Comparison(model, components, export, export.engine.tolerance(dtype), folder=against, text=text,
+                            in_place=True, samples=samples)  # fmt: skip
     checked = Checked("full", export.engine.name, cls.__name__, task or "", comparison.tolerance)
     report("running the eager model")
     shapes = {component.name: real_shapes(component) for component in components}
@@ -67,8 +72,8 @@ def _check_components(
 
 
 def check_bundle(
-    path: Path, against: Path, *, count: int = 0, text: Path | None = None, variant: str = "", trust_remote_code: bool = False,
-    engine_python: str | None = None, report: Report = lambda text: None,
+    path: Path, against: Path, *, count: int = 0, text: Path | None = None, audio: Path | None = None, variant: str = "",
+    trust_remote_code: bool = False, engine_python: str | None = None, report: Report = lambda text: None,
 ) -> Checked:  # fmt: skip
     """Compares a bundle's greedy tokens, in its engine, with those of the checkpoint in ``against``; tokens of a quantised one
     with those of eager in the same scheme, and how many are those of the model as it is. The graphs of a model that generates
@@ -77,8 +82,8 @@ def check_bundle(
     from ..capture.twin import model_class
     from ..run.bundles import open_bundle
     from ..run.runners import BundleProcess, EngineMissing, RunError, find_runner
+    from .answers import answers
     from .media import has_media, media_row
-    from .texts import text_logits
     from .tokens import NEW_TOKENS, agreement_row, expected_runs, run_bundle, tokenizer_row
 
     start = cpu_seconds()
@@ -93,12 +98,12 @@ def check_bundle(
     if not cls.can_generate():
         if count:
             raise ExportError(f"{cls.__name__} generates no tokens", code="invalid-input", hint="--tokens is for models that do")
-        return _check_components(open_files(engine, bundle.graphs), against, CALLS, text, trust_remote_code, report)
+        return _check_components(open_files(engine, bundle.graphs), against, CALLS, text, audio, trust_remote_code, report)
     count = count or NEW_TOKENS
     dtype = engine.dtype(str(bundle.graphs[0]))
     before = None
     if dtype != "float32":  # one after the other, as both are large
-        before = text_logits(load_model(cls, against, "float32", trust_remote_code), against, text)
+        before = answers(load_model(cls, against, "float32", trust_remote_code), against, text, audio)
         gc.collect()
     model = load_model(cls, against, dtype, trust_remote_code)
     tolerance = engine.tolerance(dtype)
@@ -109,7 +114,7 @@ def check_bundle(
                 "pads_behind": runner.pads_behind}  # fmt: skip
     quantized = bundle.manifest.get("quantized") or []
     if quantized and dtype == "float32":
-        before = text_logits(model, against, text)
+        before = answers(model, against, text, audio)
     original = expected_runs(model, against, count, **settings)
     expected, scheme = original, contextlib.nullcontext()
     if quantized:
@@ -120,7 +125,7 @@ def check_bundle(
             checked.tolerance = tolerance = max(tolerance, ROUNDED_ROWS[0])
     if before is not None:
         with scheme:
-            checked.rows += _quality_rows(before, text_logits(model, against, text))
+            checked.rows += before.rows(answers(model, against, text, audio))
     try:
         with scheme:
             row = media_row(model, against, bundle, count)
@@ -146,12 +151,3 @@ def check_bundle(
     checked.cpu_seconds = cpu_seconds() - start
     return checked
 
-
-def _quality_rows(before: tuple[torch.Tensor, torch.Tensor], after: tuple[torch.Tensor, torch.Tensor] | None) -> list[Row]:
-    """What the bundle's arithmetic costs on a text, beside the model in float32. Engines give tokens, and not all of them logits:
-    so it is computed by PyTorch with the arithmetic that their tokens agree with."""
-    if after is None:
-        return []
-    quality = Quality()
-    quality.add(before[0], after[0], before[1])
-    return [quality_row(quality, " (by PyTorch with the same arithmetic)")]

@@ -10,7 +10,7 @@ import torch
 from ..capture.components import Component, Shape, positions
 from ..capture.conditions import all_hold
 
-_DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
+DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
            "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}  # fmt: skip
 
 
@@ -25,9 +25,9 @@ def complete(interface: Mapping[str, Any], given: Mapping[str, torch.Tensor]) ->
         if name in given:
             inputs[name] = given[name]
         elif name in states and states[name]["output"] is not None:
-            inputs[name] = torch.zeros([_size(dim, sizes) for dim in item["dims"]], dtype=_DTYPES[item["dtype"]])
+            inputs[name] = torch.zeros([_size(dim, sizes) for dim in item["dims"]], dtype=DTYPES[item["dtype"]])
         elif name == "attention_mask":
-            inputs[name] = torch.ones([_size(dim, sizes) for dim in item["dims"]], dtype=_DTYPES[item["dtype"]])
+            inputs[name] = torch.ones([_size(dim, sizes) for dim in item["dims"]], dtype=DTYPES[item["dtype"]])
         elif name == "position_ids" and len(item["dims"]) == 2:
             mask = inputs.get("attention_mask", given.get("attention_mask"))
             whole = positions(mask) if mask is not None else torch.arange(sizes["total_sequence"])[None]

@@ -13,7 +13,7 @@ from ..structures import identifier
 from .calls import ExpectedCall
 from ..compare import Difference, difference
 from .engines import EngineError, EngineProcess
-from .quality import Quality
+from .quality import Measure
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Row:
     #: a figure, not a verdict: the note has it
     measures: bool = False
     #: of a row that measures what an export costs in quality
-    figures: dict[str, float] | None = None
+    figures: dict[str, Any] | None = None
 
     def columns(self) -> dict[str, Any]:
         """Flat, for JSON and data frames; the names are those of ``InputObserver.check_discrepancies``."""
@@ -54,9 +54,11 @@ class Row:
         }
 
 
-def quality_row(quality: Quality, how: str = "") -> Row:
-    """``how`` it was measured, where not by the export's own logits."""
-    return Row("all", "quality", "", True, note=quality.text() + how, measures=True, figures=quality.figures())
+def quality_row(*measures: Measure, how: str = "") -> Row:
+    """``how`` it was measured, where not by the export's own outputs."""
+    figures = {name: value for each in measures for name, value in each.figures().items()}
+    text = "; ".join(each.text() for each in measures)
+    return Row("all", "quality", "", True, note=text + how, measures=True, figures=figures or None)
 
 
 def run_call(engine: EngineProcess, call: ExpectedCall, tolerance: float, overall: float = math.inf,
@@ -72,7 +74,7 @@ def run_call(engine: EngineProcess, call: ExpectedCall, tolerance: float, overal
         row.note = str(error)
         return row
     on_outputs(outputs)
-    found = difference(*_paired(call, outputs), ignored=call.ignored)
+    found = difference(*paired(call, outputs), ignored=call.ignored)
     row.difference = found
     row.ok = not found.error and found.scaled <= tolerance and found.overall <= overall
     if found.error:
@@ -84,7 +86,7 @@ def run_call(engine: EngineProcess, call: ExpectedCall, tolerance: float, overal
     return row
 
 
-def _paired(
+def paired(
     call: ExpectedCall, outputs: dict[str, torch.Tensor]
 ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
     """Expected and actual outputs under the same names: graphs name theirs by identifiers."""

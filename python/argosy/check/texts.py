@@ -78,22 +78,37 @@ def text_logits(model: torch.nn.Module, folder: Path, text: Path | None) -> tupl
 
 
 def _ids(folder: Path | None, text: Path | None) -> torch.Tensor | None:
-    if folder is None or not (folder / "tokenizer.json").is_file():
-        if text is not None:
-            raise ExportError(f"{folder} has no tokenizer.json to read {text} with", code="not-found", hint="leave out --text")
+    tokenizer = tokenizer_of(folder, text)
+    if tokenizer is None:
         return None
-    words = "\n".join(TEXTS)
-    if text is not None:
-        try:
-            words = text.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ExportError(f"{text} cannot be read: {error}", code="not-found", hint="--text is a file of UTF-8 text") from error
+    words = "\n".join(TEXTS) if text is None else read_text(text)
     try:
-        from transformers import AutoTokenizer
-
-        ids = AutoTokenizer.from_pretrained(folder, local_files_only=True)(words, return_tensors="pt")["input_ids"]
+        ids = tokenizer(words, return_tensors="pt")["input_ids"]
     except Exception as error:  # noqa: BLE001 - tokenizers are others' code
         if text is not None:
             raise ExportError(f"the tokenizer fails on {text}: {error}", code="invalid-input", hint="leave out --text") from error
         return None
     return ids if ids.numel() > 1 else None
+
+
+def tokenizer_of(folder: Path | None, text: Path | None) -> Any:
+    """None without one; an error if there is a ``text`` of the user's to read with it."""
+    if folder is None or not (folder / "tokenizer.json").is_file():
+        if text is not None:
+            raise ExportError(f"{folder} has no tokenizer.json to read {text} with", code="not-found", hint="leave out --text")
+        return None
+    try:
+        from transformers import AutoTokenizer
+
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # noqa: BLE001
+        if text is not None:
+            raise ExportError(f"the tokenizer fails on {text}: {error}", code="invalid-input", hint="leave out --text") from error
+        return None
+
+
+def read_text(text: Path) -> str:
+    try:
+        return text.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExportError(f"{text} cannot be read: {error}", code="not-found", hint="--text is a file of UTF-8 text") from error

@@ -13,6 +13,7 @@
 #include "driver/bundle_companions.h"
 #include "driver/export_hooks.h"
 #include "driver/onnx/lower_onnx.h"
+#include "driver/quality_picture.h"
 #include "driver/validate_export.h"
 #include "driver/variant_folders.h"
 #include "engines/card.h"
@@ -147,7 +148,8 @@ class OnnxExport final : public Export {
       std::ranges::copy(further_[i]->plan_.graphs, std::back_inserter(whole.graphs));
       notes.push_back(format("check of {}: {}", further_[i]->name_, options.check_of(i + 1).text()));
     }
-    return write_descriptions(folder, *source_, *engine_, whole, options.check, notes, bundle_manifest(options));
+    return write_descriptions(folder, *source_, *engine_, whole, options.check, notes, bundle_manifest(options),
+                              picture(options));
   }
 
  private:
@@ -271,24 +273,28 @@ class OnnxExport final : public Export {
   }
 
   Status list_files() {
-    for (const OnnxExport* each : variants()) ARGOSY_TRY_STATUS(list_files_of(each->parts_));
+    ARGOSY_TRY_STATUS(list_graph_files(files_));
+    for (const auto& each : further_) ARGOSY_TRY_STATUS(each->list_graph_files(files_));
     if (!destination_.is_folder) return {};
     ARGOSY_TRY(companions_, list_companions(*source_, plan_));
     files_.insert(files_.end(), companions_.files.begin(), companions_.files.end());
     return {};
   }
 
-  Status list_files_of(const std::vector<Part>& parts) {
-    for (const Part& part : parts) {
+  /// Adds those of this variant.
+  Status list_graph_files(std::vector<ExportFile>& files) {
+    const size_t before = files.size();
+    for (const Part& part : parts_) {
       auto name = [&](const std::string& file) { return (part.folder / file).string(); };
       for (size_t i = 0; i < part.components.size(); ++i) {
         ARGOSY_TRY(onnx::EncodedModel model, part.bundle.encoded(i));
-        files_.push_back({name(part.bundle.models()[i].file), {part.components[i]}, model.size()});
+        files.push_back({name(part.bundle.models()[i].file), {part.components[i]}, model.size()});
       }
       const onnx::Layout& layout = part.bundle.layout();
-      for (const onnx::Layout::DataFile& file : layout.data_files) files_.push_back({name(file.name), {}, file.bytes});
-      for (const onnx::Layout::LinkedFile& file : layout.linked) files_.push_back({name(file.name), {}, 0, file.bytes});
+      for (const onnx::Layout::DataFile& file : layout.data_files) files.push_back({name(file.name), {}, file.bytes});
+      for (const onnx::Layout::LinkedFile& file : layout.linked) files.push_back({name(file.name), {}, 0, file.bytes});
     }
+    for (size_t i = before; i < files.size(); ++i) graph_bytes_ += files[i].bytes + files[i].linked_bytes;
     return {};
   }
 
@@ -328,6 +334,16 @@ class OnnxExport final : public Export {
     return graphs;
   }
 
+  /// Of several variants that were measured; else empty.
+  std::string picture(const ExportWriteOptions& options) const {
+    std::vector<MeasuredVariant> measured;
+    for (size_t i = 0; i <= further_.size(); ++i) {
+      const ExportCheck& check = options.check_of(i);
+      measured.push_back({variants()[i]->name_, variants()[i]->graph_bytes_, check.kind == "full", check.quality});
+    }
+    return quality_picture(measured);
+  }
+
   std::string bundle_manifest(const ExportWriteOptions& options) const {
     ManifestOptions about;
     about.format = kFormat;
@@ -346,6 +362,7 @@ class OnnxExport final : public Export {
     }
     for (const ExportFile& file : files_) about.files.push_back(file.file);
     about.files.emplace_back(engines::kCardFile);
+    if (!picture(options).empty()) about.files.emplace_back(kPictureFile);
     return export_manifest(manifest_.root(), about);
   }
 
@@ -381,6 +398,7 @@ class OnnxExport final : public Export {
   std::vector<std::unique_ptr<OnnxExport>> further_;  // other variants, of the same bundle
   BundleCompanions companions_;
   std::vector<QuantizedWeight> quantized_;
+  uint64_t graph_bytes_ = 0;  // of this variant's graphs and weights
 };
 
 /// All but the last step.
