@@ -22,8 +22,8 @@ struct OnnxVariant {
   OnnxOptions options;
 };
 
-/// The same for several variants, at least one, to a folder: in one bundle if the engine tells them by the names of their files,
-/// else in a folder each, called as the variant. The first is the one that the engine opens by itself.
+/// The same for several variants, at least one, to a folder: in one bundle if the engine tells them by the names of
+/// their files, else in a folder each, called as the variant. The first is the one that the engine opens by itself.
 Result<std::unique_ptr<Export>> prepare_onnx_variants(std::vector<OnnxVariant> variants,
                                                       const ExportDestination& destination, Diagnostics& diagnostics);
 
