@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "io/checkpoint_index.h"
+#include "io/gguf_file.h"
 #include "io/inside_folder.h"
 #include "io/safetensors.h"
 #include "io/torch_file.h"
@@ -36,6 +37,15 @@ Result<Shard> open_shard(const fs::path& path) {
     for (TorchFileEntry& entry : entries) {
       shard.tensors.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape), 0, entry.offset, entry.bytes,
                                std::move(entry.order)});
+    }
+    return shard;
+  }
+  if (is_gguf_file(path)) {
+    ARGOSY_TRY(std::vector<GgufEntry> entries, read_gguf_file(*shard.file, shown));
+    shard.tensors.reserve(entries.size());
+    for (GgufEntry& entry : entries) {
+      shard.tensors.push_back(
+          {std::move(entry.name), entry.dtype, std::move(entry.shape), 0, entry.offset, entry.bytes, {}, entry.format});
     }
     return shard;
   }
@@ -227,6 +237,13 @@ Result<TensorSourcePtr> Checkpoint::tensor(std::string_view name) const {
   if (const CheckpointTensor* found = find(name)) {
     std::shared_ptr<std::atomic<bool>> flag(has_non_finite_, &has_non_finite_[found - tensors_.data()]);
     const std::shared_ptr<const ReadFile>& file = open_files_[found->file];
+    if (found->format != BlockFormat::kNone) {
+      BlockLayout layout = layout_of(found->format);
+      std::vector<int64_t> in_file = found->shape;
+      in_file.back() = in_file.back() / layout.values * layout.bytes;
+      ARGOSY_TRY(TensorSourcePtr slice, file_slice(file, found->offset, DType::kU8, std::move(in_file)));
+      return blocks_decoded(slice, found->format);
+    }
     if (found->order.empty()) return file_slice(file, found->offset, found->dtype, found->shape, std::move(flag));
     std::vector<int64_t> in_file(found->shape.size());
     for (size_t i = 0; i < in_file.size(); ++i) in_file[static_cast<size_t>(found->order[i])] = found->shape[i];

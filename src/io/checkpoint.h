@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "io/file.h"
+#include "tensor/blocks.h"
 #include "tensor/source.h"
 
 namespace argosy {
@@ -22,24 +23,27 @@ struct CheckpointTensor {
   std::vector<int64_t> shape;
   uint32_t file = 0;    // index into Checkpoint::files()
   uint64_t offset = 0;  // in that file
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;   // there
   /// Empty: its elements lie in row-major order. Else dim i of the tensor is dim order[i] of what lies in the file.
   std::vector<int> order = {};
+  /// How it lies in a GGUF file, if not as elements of the dtype: it is decoded when it is read.
+  BlockFormat format = BlockFormat::kNone;
 };
 
 /// Weights of a model: one safetensors file, or a folder with model.safetensors or with shards and their index; or the
-/// same of files of torch.save (*.bin, io/torch_file.h). Opening reads headers only; tensors are read when their
-/// sources are. No descriptor is kept open in between, so that hundreds of shards are no problem.
+/// same of files of torch.save (*.bin, io/torch_file.h); or a GGUF file (io/gguf_file.h). Opening reads headers only;
+/// tensors are read when their sources are. No descriptor is kept open in between, so that hundreds of shards are no
+/// problem.
 ///
 /// In a folder, model.safetensors is taken if it exists (as transformers does), else the only *.safetensors.index.json,
-/// else the only *.safetensors, else pytorch_model.bin, else pytorch_model.bin.index.json. An index must list exactly
-/// the tensors of its shards; shard names are plain relative paths inside the folder.
+/// else the only *.safetensors, else pytorch_model.bin, else pytorch_model.bin.index.json, else the only *.gguf. An
+/// index must list exactly the tensors of its shards; shard names are plain relative paths inside the folder.
 ///
 /// Symbolic links: the path given by the caller may be one, or go through some. A file that was found in a folder, or
 /// that an index names, must lie in that folder once links are followed (io/inside_folder.h).
 class Checkpoint {
  public:
-  /// A .safetensors or .bin file, an index (.safetensors.index.json, .bin.index.json) or a folder.
+  /// A .safetensors, .bin or .gguf file, an index (.safetensors.index.json, .bin.index.json) or a folder.
   static Result<Checkpoint> open(const std::filesystem::path& path);
 
   /// Takes the tensors of another checkpoint too, under names that begin with `prefix`. One that exists is an error.

@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 constexpr std::string_view kFileSuffix = ".safetensors";
 constexpr std::string_view kTorchFileSuffix = ".bin";
+constexpr std::string_view kGgufSuffix = ".gguf";
 constexpr std::string_view kTorchFile = "pytorch_model.bin", kTorchIndex = "pytorch_model.bin.index.json";
 
 std::string list_names(const std::vector<fs::path>& paths) {
@@ -28,6 +29,8 @@ std::string list_names(const std::vector<fs::path>& paths) {
 }  // namespace
 
 bool is_torch_file(const fs::path& path) { return path.native().ends_with(kTorchFileSuffix); }
+
+bool is_gguf_file(const fs::path& path) { return path.native().ends_with(kGgufSuffix); }
 
 Result<CheckpointIndex> parse_checkpoint_index(std::string text, std::string_view name) {
   auto corrupt = [&](const std::string& why) {
@@ -76,7 +79,7 @@ Result<CheckpointIndex> parse_checkpoint_index(std::string text, std::string_vie
 }
 
 Result<fs::path> find_checkpoint_in(const fs::path& folder) {
-  std::vector<fs::path> indices, files, pickles;
+  std::vector<fs::path> indices, files, pickles, ggufs;
   fs::path torch_file, torch_index;
   std::error_code failure;
   for (fs::directory_iterator it(folder, failure), end; !failure && it != end; it.increment(failure)) {
@@ -85,6 +88,7 @@ Result<fs::path> find_checkpoint_in(const fs::path& folder) {
     if (name == "model.safetensors") return path;
     if (name.ends_with(kIndexSuffix)) indices.push_back(path);
     if (name.ends_with(kFileSuffix)) files.push_back(path);
+    if (name.ends_with(kGgufSuffix)) ggufs.push_back(path);
     if (name == kTorchFile) torch_file = path;
     if (name == kTorchIndex) torch_index = path;
     if (name.ends_with(".bin") || name.ends_with(".pth") || name.ends_with(".pt")) pickles.push_back(path);
@@ -93,6 +97,7 @@ Result<fs::path> find_checkpoint_in(const fs::path& folder) {
   std::sort(indices.begin(), indices.end());
   std::sort(files.begin(), files.end());
   std::sort(pickles.begin(), pickles.end());
+  std::sort(ggufs.begin(), ggufs.end());
   if (indices.size() == 1) return indices[0];
   std::string shown = quoted(folder.native(), 1000);
   if (indices.size() > 1) {
@@ -107,13 +112,19 @@ Result<fs::path> find_checkpoint_in(const fs::path& folder) {
   }
   if (!torch_file.empty()) return torch_file;
   if (!torch_index.empty()) return torch_index;
+  if (ggufs.size() == 1) return ggufs[0];
+  if (ggufs.size() > 1) {
+    return fail(ErrorCode::kInvalidInput, format("{} holds several GGUF files: {}", shown, list_names(ggufs)),
+                "keep one of them in the folder; files in several parts are not read");
+  }
   if (!pickles.empty()) {
     return fail(
         ErrorCode::kUnsupportedFeature,
         format("{} holds weights only as pickles of other names than {}: {}", shown, kTorchFile, list_names(pickles)),
         "if one of them is a state dict of torch.save, name it so; else save the model with save_pretrained");
   }
-  return fail(ErrorCode::kNotFound, format("{} holds no checkpoint: no *.safetensors, no {}", shown, kTorchFile),
+  return fail(ErrorCode::kNotFound,
+              format("{} holds no checkpoint: no *.safetensors, no {}, no *.gguf", shown, kTorchFile),
               "check the path");
 }
 

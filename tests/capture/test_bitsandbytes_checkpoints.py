@@ -1,7 +1,7 @@
 """Checkpoints of bitsandbytes: what C++ streams of them is what the format's definition gives, written out here, bit for bit.
 
-In float32 bitsandbytes 0.50 computes the same on a CPU, if the columns of a matrix are a multiple of the block. (Else its CPU kernel begins
-a block with each row, which is not how it quantises.)
+bitsandbytes 0.50 computes the same on a CPU, if the columns of a matrix are a multiple of the block. (Else its CPU kernel begins a block with
+each row, which is not how it quantises.)
 """
 
 from __future__ import annotations

@@ -23,9 +23,10 @@ from .configuration import load_config, quantization_settings, read_configuratio
 from .twin import model_class
 from .twin.build import narrowed
 from .weight_plan_adapter import merge_adapter, read_adapter
-from .weight_plan_headers import dtype_text, headers_hash, read_checkpoint_headers
+from .weight_plan_gguf import gguf_state
+from .weight_plan_headers import checkpoint_files, dtype_text, headers_hash, read_checkpoint_headers
 from .weight_plan_loading import LoadedModel, checkpoint_dtype, load_recipes
-from .weight_plan_quantized import float_state
+from .weight_plan_quantized import FloatState, float_state
 from .weight_plan_recipe import RecipeTensor, steps_of
 
 FORMAT = "argosy-weight-plan"
@@ -55,7 +56,11 @@ def make_weight_plan(
     chosen = checkpoint_dtype(config, tensors) if dtype == "auto" else _named_dtype(dtype)
     cls = cls or model_class(config, task)
     settings = quantization_settings(read_configuration(folder))
-    stored = float_state(settings, tensors, chosen)
+    first_file = checkpoint_files(folder)[0]
+    if first_file.suffix == ".gguf":
+        stored = FloatState(*gguf_state(first_file, config, chosen))
+    else:
+        stored = float_state(settings, tensors, chosen)
     loaded = load_recipes(cls, narrowed(config, cls), stored.state, chosen, quantized=settings is not None)
     notes = stored.notes
     if adapter is not None:

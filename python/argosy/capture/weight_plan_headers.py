@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import torch
 
 from ..errors import ExportError
+from .weight_plan_gguf_file import read_gguf
 from .weight_plan_torch_file import read_torch_file
 
 #: The safetensors name of a dtype, torch's, and the one that plans and captures use.
@@ -81,7 +82,8 @@ def read_checkpoint_headers(folder: Path) -> list[HeaderTensor]:
     """The tensors of the checkpoint in a folder, sorted by the bytes of their names.
 
     Files are chosen as C++ and transformers choose them: ``model.safetensors``, else the shards of the only index, else
-    the only ``*.safetensors``, else ``pytorch_model.bin`` or the shards of its index.
+    the only ``*.safetensors``, else ``pytorch_model.bin`` or the shards of its index, else the
+    only ``*.gguf``.
     """
     tensors: dict[str, HeaderTensor] = {}
     for path in _files(folder):
@@ -128,6 +130,15 @@ def _files(folder: Path) -> list[Path]:
         return [single]
     if index.exists():
         return _shards(index)
+    ggufs = sorted(folder.glob("*.gguf"))
+    if len(ggufs) == 1:
+        return ggufs
+    if ggufs:
+        raise ExportError(
+            f"{folder} holds several GGUF files: {', '.join(p.name for p in ggufs)}",
+            code="invalid-input",
+            hint="keep one of them in the folder; files in several parts are not read",
+        )
     raise ExportError(
         f"there is no checkpoint in {folder}",
         code="not-found",
@@ -150,6 +161,10 @@ def _read_header(path: Path) -> Iterator[HeaderTensor]:
     if path.suffix == ".bin":
         for name, dtype, shape in read_torch_file(path):
             yield HeaderTensor(name, dtype, shape)
+        return
+    if path.suffix == ".gguf":
+        for tensor in read_gguf(path).tensors:
+            yield HeaderTensor(tensor.name, tensor.dtype, tensor.shape)
         return
     settings: dict[str, bytes] = {}
     try:
