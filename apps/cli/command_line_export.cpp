@@ -171,6 +171,8 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
                  "of the engine's own they have",
                  join(device_names, ", ")))
       ->check(CLI::IsMember(device_names).description(""));
+  command->add_flag("--add", options.adds,
+                    "Add the variants of --dtype to the bundle that is there; files of its others stay as they are");
   std::vector<std::string> engine_names = names_of_engines("onnx");
   command
       ->add_option("--for,--engine", onnx.engine,

@@ -195,6 +195,10 @@ Result<std::vector<ExportCheck>> check_jobs(const ExportJobs& jobs, const Backen
                                             const Environment& environment, Terminal& terminal) {
   std::vector<ExportCheck> checks;
   for (const auto& job : jobs) {
+    if (job->earlier) {
+      checks.push_back(*job->earlier);
+      continue;
+    }
     ARGOSY_TRY(std::optional<ExportCheck> check, check_before_writing(*job, backend, environment, terminal));
     if (!check) break;
     checks.push_back(*std::move(check));
@@ -234,7 +238,7 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
       return kDone;
     }
   }
-  ARGOSY_TRY(ExportJobs jobs, find_jobs(options, backend, environment, terminal));
+  ARGOSY_TRY(ExportJobs jobs, find_jobs(options, backend, destination, environment, terminal));
   ARGOSY_TRY_STATUS(validate(jobs, backend, destination, diagnostics));
   if (options.dry_run) {
     ARGOSY_TRY_STATUS(dry_run(options, backend, jobs, destination, environment, diagnostics, terminal));
@@ -262,6 +266,7 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
   if (options.check == CheckMode::kFull) {
     write.before_commit = [&](const fs::path& written) -> Result<std::vector<ExportCheck>> {
       for (size_t i = 0; i < jobs.size(); ++i) {
+        if (jobs[i]->earlier) continue;
         ARGOSY_TRY(checks[i], check_before_commit(written, *jobs[i], backend, environment, terminal, full));
       }
       return checks;

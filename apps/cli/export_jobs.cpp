@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "driver/earlier_bundle.h"
 #include "driver/variants.h"
 #include "model_source.h"
 
@@ -14,14 +15,29 @@ namespace {
 namespace fs = std::filesystem;
 
 Status check_variants(const ExportOptions& options) {
-  if (options.variants.empty()) return {};
-  const std::string asked = format("--dtype {}", join(options.variants, ","));
+  if (options.variants.empty() && !options.adds) return {};
+  const std::string asked = options.variants.empty() ? "--add" : format("--dtype {}", join(options.variants, ","));
   if (options.backend_options.onnx.lowering.quantization.is_wanted())
     return fail(ErrorCode::kInvalidInput, format("{} says how weights are stored, and so does --quantize", asked),
                 "leave out one of them");
   if (!options.capture.empty())
     return fail(ErrorCode::kInvalidInput, format("{} needs captures of its own", asked), "leave out --capture");
   return {};
+}
+
+/// What is added to a bundle: variants, of which two are names of dtypes as well.
+Result<std::vector<std::string>> added_variants(const ExportOptions& options) {
+  if (!options.variants.empty()) return options.variants;
+  const bool is_quantized = options.backend_options.onnx.lowering.quantization.is_wanted();
+  for (const Variant& each : all_variants()) {
+    if (!is_quantized && each.bits == 0 && each.dtype == options.dtype) return std::vector{std::string(each.name)};
+  }
+  return fail(ErrorCode::kInvalidInput, "--add adds variants, and none is named", "add --dtype q8, or fp16,q4");
+}
+
+tl::unexpected<Error> there_already(const ExportDestination& destination, std::string_view name) {
+  return fail(ErrorCode::kInvalidInput, format("{} has {} already", quoted(destination.path.native(), 1000), name),
+              "leave it out of --dtype, or export all variants anew without --add");
 }
 
 /// The options of one variant, as if it were asked for alone.
@@ -77,25 +93,38 @@ ExportInput input_of(const ExportJob& job) {
 
 }  // namespace
 
-Result<ExportJobs> find_jobs(const ExportOptions& options, const Backend& backend, const Environment& environment,
-                             Terminal& terminal) {
+Result<ExportJobs> find_jobs(const ExportOptions& options, const Backend& backend, const ExportDestination& destination,
+                             const Environment& environment, Terminal& terminal) {
   if (!options.adapter.empty() && options.check == CheckMode::kFull) {
     return fail(ErrorCode::kUnsupportedFeature, "--check full compares with the model alone, without its adapter",
                 "leave out --check full, or merge the adapter with PEFT and export the merged model");
   }
   ARGOSY_TRY_STATUS(check_variants(options));
-  ARGOSY_TRY(fs::path model, obtain_model(options.source, ModelParts::kWeights, environment, terminal));
   ExportJobs jobs;
-  if (options.variants.size() < 2) {
+  auto add_variant = [&](const std::string& name) -> ExportJob& {
+    jobs.push_back(std::make_unique<ExportJob>());
+    jobs.back()->variant = name;
+    jobs.back()->options = options_of(options, name);
+    return *jobs.back();
+  };
+  if (options.adds) {
+    ARGOSY_TRY(std::vector<std::string> added, added_variants(options));
+    ARGOSY_TRY(std::vector<EarlierVariant> earlier,
+               read_earlier_variants(destination.path, options.backend_options.onnx.engine));
+    for (const EarlierVariant& each : earlier) {
+      if (std::ranges::find(added, each.name) != added.end()) return there_already(destination, each.name);
+      if (find_variant(each.name) == nullptr)
+        return fail(ErrorCode::kInvalidInput, format("{} is no variant", quoted(each.name)), "export it anew");
+      add_variant(each.name).earlier = each.check;
+    }
+    for (const std::string& name : added) add_variant(name);
+  } else if (options.variants.size() < 2) {
     jobs.push_back(std::make_unique<ExportJob>());
     jobs[0]->options = options.variants.empty() ? options : options_of(options, options.variants[0]);
   } else {
-    for (const std::string& name : options.variants) {
-      jobs.push_back(std::make_unique<ExportJob>());
-      jobs.back()->variant = name;
-      jobs.back()->options = options_of(options, name);
-    }
+    for (const std::string& name : options.variants) add_variant(name);
   }
+  ARGOSY_TRY(fs::path model, obtain_model(options.source, ModelParts::kWeights, environment, terminal));
   for (const auto& job : jobs) ARGOSY_TRY_STATUS(find_files(model, backend, *job, terminal));
   return jobs;
 }
@@ -121,7 +150,8 @@ Result<std::unique_ptr<Export>> prepare(const ExportJobs& jobs, const Backend& b
   if (jobs.size() == 1)
     return backend.prepare(input_of(*jobs[0]), destination, jobs[0]->options.backend_options, diagnostics);
   std::vector<ExportVariant> variants;
-  for (const auto& job : jobs) variants.push_back({job->variant, input_of(*job), job->options.backend_options});
+  for (const auto& job : jobs)
+    variants.push_back({job->variant, input_of(*job), job->options.backend_options, job->earlier.has_value()});
   return backend.prepare_variants(std::move(variants), destination, diagnostics);
 }
 

@@ -132,6 +132,7 @@ struct ExportOptions : GraphOptions {
   std::string backend;  // a name of driver/backends.h
   BackendOptions backend_options;
   std::vector<std::string> variants;  // names of driver/variants.h; empty: one export, as the other options say
+  bool adds = false;                  // to those that the output has already
   std::string capture, plan;          // files; empty: from the cache, or made by Python
   std::string adapter;                // a folder; empty: none
   std::string output;                 // empty: by the model's name

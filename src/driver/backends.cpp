@@ -94,7 +94,8 @@ Result<std::unique_ptr<Export>> export_onnx_variants(std::vector<ExportVariant> 
                                                      const ExportDestination& destination, Diagnostics& diagnostics) {
   std::vector<OnnxVariant> wanted;
   for (ExportVariant& each : variants)
-    wanted.push_back({std::move(each.name), with_onnx_options(each.input, each.options), each.options.onnx});
+    wanted.push_back(
+        {std::move(each.name), with_onnx_options(each.input, each.options), each.options.onnx, each.is_kept});
   return prepare_onnx_variants(std::move(wanted), destination, diagnostics);
 }
 

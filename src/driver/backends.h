@@ -17,6 +17,7 @@ struct ExportVariant {
   std::string name;
   ExportInput input;
   BackendOptions options;
+  bool is_kept = false;  // the destination has it already: its files stay as they are
 };
 
 /// A format that programs are exported to. Another one is another row.

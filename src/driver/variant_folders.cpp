@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "driver/earlier_bundle.h"
 #include "driver/export_manifest.h"
 #include "driver/quality_picture.h"
 #include "engines/card.h"
@@ -23,6 +24,7 @@ class VariantFolders final : public Export {
     for (const VariantFolder& each : folders_) {
       for (ExportFile file : each.bundle->files()) {
         file.file = each.name + "/" + file.file;
+        if (each.is_kept) file.linked_bytes += std::exchange(file.bytes, 0);
         files_.push_back(std::move(file));
       }
     }
@@ -41,6 +43,10 @@ class VariantFolders final : public Export {
     uint64_t done = 0;
     for (size_t i = 0; i < folders_.size(); ++i) {
       const VariantFolder& each = folders_[i];
+      if (each.is_kept) {
+        ARGOSY_TRY_STATUS(keep_folder(destination_.path / each.name, folder / each.name));
+        continue;
+      }
       std::error_code error;
       fs::create_directories(folder / each.name, error);
       if (error) return fail(system_error("create", folder / each.name, error.value()));
@@ -54,6 +60,7 @@ class VariantFolders final : public Export {
 
   Status rewrite_checks(const fs::path& folder, const ExportWriteOptions& options) const override {
     for (size_t i = 0; i < folders_.size(); ++i) {
+      if (folders_[i].is_kept) continue;
       ARGOSY_TRY_STATUS(folders_[i].bundle->rewrite_checks(folder / folders_[i].name, options_of(i, options)));
     }
     return describe(folder, options);
@@ -80,6 +87,14 @@ class VariantFolders final : public Export {
       files.emplace_back(kPictureFile);
     }
     return write_file(folder / kBundleManifest, folders_manifest(names, files), Overwrite::kReplace);
+  }
+
+  static Status keep_folder(const fs::path& from, const fs::path& to) {
+    ARGOSY_TRY(FolderContents contents, folder_contents(from));
+    for (const auto& [name, entry] : contents.entries) {
+      if (!entry.is_folder) ARGOSY_TRY_STATUS(keep_file(from / name, to / name));
+    }
+    return {};
   }
 
   static ExportWriteOptions options_of(size_t variant, ExportWriteOptions options) {

@@ -12,6 +12,7 @@ namespace argosy {
 struct VariantFolder {
   std::string name;
   std::unique_ptr<Export> bundle;
+  bool is_kept = false;  // the destination has it already, and it stays as it is
 };
 
 /// An export that is a folder of others, each whole, and a manifest that lists them. `capture` as Export has it.

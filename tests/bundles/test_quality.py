@@ -19,6 +19,7 @@ from argosy.check import media_runs
 from argosy.check.full import check_bundle, check_export
 from argosy.check.quality import Nearness, WordError, edits
 from argosy.errors import ExportError
+from argosy.push.contents import read_contents
 
 BERT = {"vocab_size": 2048, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96, "max_position_embeddings": 64}
 
@@ -85,6 +86,7 @@ def test_embeddings_are_compared_on_texts(encoder: Path, tmp_path: Path) -> None
     assert line in said and line in (tmp_path / "out/README.md").read_text()
     assert "![Quality of the variants against their size](quality.svg)" in (tmp_path / "out/README.md").read_text()
     assert "quality.svg" in manifest["files"] and (tmp_path / "out/quality.svg").read_text().count("<circle") == 3
+    assert "quality.svg" in [file.name for file in read_contents(tmp_path / "out", all_files=False).files]  # what push publishes
     # The folder is still one that an export may replace.
     refusal, _ = export(ARGOSY, "onnx", "--model", encoder, "--for", "transformersjs", "--dtype", "fp32,q4", "--check", "off", "-o", tmp_path / "out")
     assert refusal == "" and not (tmp_path / "out/quality.svg").exists()

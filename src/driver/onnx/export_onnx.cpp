@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "backends/onnx/cached_attention.h"
 #include "backends/onnx/layout.h"
@@ -11,7 +12,9 @@
 #include "base/text.h"
 #include "border/border.h"
 #include "driver/bundle_companions.h"
+#include "driver/earlier_bundle.h"
 #include "driver/export_hooks.h"
+#include "driver/onnx/kept_graphs.h"
 #include "driver/onnx/lower_onnx.h"
 #include "driver/quality_picture.h"
 #include "driver/validate_export.h"
@@ -57,6 +60,9 @@ class OnnxExport final : public Export {
         name_(std::move(name)),
         manifest_(std::move(capture)) {}
 
+  /// Its files are those of a folder that an earlier export wrote.
+  void keep(fs::path folder) { kept_ = std::move(folder); }
+
   Status build(Program program, const OnnxOptions& options, const ExportInput& input, Diagnostics& diagnostics) {
     note_fixed_dims(program);
     ARGOSY_TRY_STATUS(plan(program, options, input));
@@ -92,6 +98,7 @@ class OnnxExport final : public Export {
     }
     ARGOSY_TRY_STATUS(list_files());
     for (const OnnxExport* each : variants()) {
+      ARGOSY_TRY_STATUS(each->check_kept(*this));
       for (const std::string& note : each->plan_.notes) add_once(diagnostics.notes, note);
     }
     for (const std::string& note : companions_.notes) diagnostics.notes.push_back(note);
@@ -115,6 +122,10 @@ class OnnxExport final : public Export {
     const std::vector<const OnnxExport*> all = variants();
     for (size_t i = 0; i < all.size(); ++i) {
       for (Part part : all[i]->parts_) {  // a copy is cheap: graphs and recipes
+        if (!all[i]->kept_.empty()) {
+          ARGOSY_TRY_STATUS(keep_graphs(part.bundle, all[i]->kept_ / part.folder, folder / part.folder));
+          continue;
+        }
         all[i]->describe(part, options.check_of(i));
         ARGOSY_TRY_STATUS(make_folder(folder / part.folder));
         parts.push_back(std::move(part));
@@ -168,6 +179,20 @@ class OnnxExport final : public Export {
     std::vector<std::string> names;
     for (const OnnxExport* each : variants()) names.push_back(each->name_);
     options.insert(options.begin(), format("--dtype={}", join(names, ",")));
+  }
+
+  /// Refuses files that this export would not write so. `whole` is the bundle that has them now.
+  Status check_kept(const OnnxExport& whole) const {
+    if (kept_.empty()) return {};
+    ARGOSY_TRY(JsonDocument earlier, read_bundle_manifest(kept_));
+    ARGOSY_TRY(JsonDocument made, JsonDocument::parse_owned(whole.bundle_manifest({}), kBundleManifest));
+    ARGOSY_TRY_STATUS(check_same_making(earlier.root(), made.root(), kept_));
+    for (Part part : parts_) {
+      ARGOSY_TRY(ExportCheck check, check_in_graph(kept_ / part.folder / part.bundle.models()[0].file));
+      describe(part, check);
+      ARGOSY_TRY_STATUS(check_kept_graphs(part.bundle, kept_ / part.folder));
+    }
+    return {};
   }
 
   static void add_once(std::vector<std::string>& notes, const std::string& note) {
@@ -294,7 +319,10 @@ class OnnxExport final : public Export {
       for (const onnx::Layout::DataFile& file : layout.data_files) files.push_back({name(file.name), {}, file.bytes});
       for (const onnx::Layout::LinkedFile& file : layout.linked) files.push_back({name(file.name), {}, 0, file.bytes});
     }
-    for (size_t i = before; i < files.size(); ++i) graph_bytes_ += files[i].bytes + files[i].linked_bytes;
+    for (size_t i = before; i < files.size(); ++i) {
+      graph_bytes_ += files[i].bytes + files[i].linked_bytes;
+      if (!kept_.empty()) files[i].linked_bytes += std::exchange(files[i].bytes, 0);
+    }
     return {};
   }
 
@@ -398,8 +426,15 @@ class OnnxExport final : public Export {
   std::vector<std::unique_ptr<OnnxExport>> further_;  // other variants, of the same bundle
   BundleCompanions companions_;
   std::vector<QuantizedWeight> quantized_;
+  fs::path kept_;             // a folder that has them already; empty: they are to be written
   uint64_t graph_bytes_ = 0;  // of this variant's graphs and weights
 };
+
+/// Whether all variants are in one bundle.
+bool is_one_bundle(const OnnxVariant& variant) {
+  const engines::Engine* engine = engines::find_engine(variant.options.engine);
+  return engine != nullptr && engine->limits.has_variants;
+}
 
 /// All but the last step.
 Result<std::unique_ptr<OnnxExport>> built(const OnnxVariant& variant, const ExportDestination& destination,
@@ -408,6 +443,7 @@ Result<std::unique_ptr<OnnxExport>> built(const OnnxVariant& variant, const Expo
   ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(variant.input.capture));
   ARGOSY_TRY(Program program, read_export_program(variant.input, diagnostics));
   auto made = std::make_unique<OnnxExport>(variant.name, destination, variant.input.checkpoint, std::move(manifest));
+  if (variant.is_kept) made->keep(is_one_bundle(variant) ? destination.path : destination.path / variant.name);
   ARGOSY_TRY_STATUS(made->build(std::move(program), variant.options, variant.input, diagnostics));
   return made;
 }
@@ -425,22 +461,22 @@ Result<std::unique_ptr<Export>> prepare_onnx_variants(std::vector<OnnxVariant> v
                                                       const ExportDestination& destination, Diagnostics& diagnostics) {
   ARGOSY_CHECK(!variants.empty(), "an export of no variant");
   ARGOSY_CHECK(destination.is_folder, "several variants for one file, which validate_export() refuses");
-  const engines::Engine* engine = engines::find_engine(variants[0].options.engine);
-  const bool is_one_bundle = engine != nullptr && engine->limits.has_variants;
+  const bool is_whole = is_one_bundle(variants[0]);
   std::vector<std::unique_ptr<OnnxExport>> made;
   for (const OnnxVariant& variant : variants) {
     ARGOSY_TRY(std::unique_ptr<OnnxExport> each, built(variant, destination, diagnostics));
-    if (!is_one_bundle) ARGOSY_TRY_STATUS(each->complete({}, diagnostics));
+    if (!is_whole) ARGOSY_TRY_STATUS(each->complete({}, diagnostics));
     made.push_back(std::move(each));
   }
-  if (is_one_bundle) {
+  if (is_whole) {
     std::unique_ptr<OnnxExport> first = std::move(made[0]);
     made.erase(made.begin());
     ARGOSY_TRY_STATUS(first->complete(std::move(made), diagnostics));
     return first;
   }
   std::vector<VariantFolder> folders;
-  for (size_t i = 0; i < made.size(); ++i) folders.push_back({variants[i].name, std::move(made[i])});
+  for (size_t i = 0; i < made.size(); ++i)
+    folders.push_back({variants[i].name, std::move(made[i]), variants[i].is_kept});
   ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(variants[0].input.capture));
   return variant_folders(std::move(folders), destination, variants[0].input.checkpoint, manifest.root());
 }

@@ -20,10 +20,13 @@ struct OnnxVariant {
   std::string name;
   ExportInput input;
   OnnxOptions options;
+  bool is_kept = false;  // the destination has it already: its files stay as they are
 };
 
 /// The same for several variants, at least one, to a folder: in one bundle if the engine tells them by the names of
-/// their files, else in a folder each, called as the variant. The first is the one that the engine opens by itself.
+/// their files, else in a folder each, called as the variant. The first of one bundle is what the engine opens by
+/// itself. Those that are kept must be what this export would write, which graphs, sizes and beginnings of tensors
+/// show.
 Result<std::unique_ptr<Export>> prepare_onnx_variants(std::vector<OnnxVariant> variants,
                                                       const ExportDestination& destination, Diagnostics& diagnostics);
 
