@@ -144,7 +144,7 @@ TEST(WeightPlan, rejects_other_formats_and_versions) {
   other.replace(other.find("argosy-weight-plan"), 6, "hidden");
   newer.replace(newer.find("\"version\":1"), 11, "\"version\":4");
   expect_error(WeightPlan::parse(other, "x"), ErrorCode::kCorruptFile, "expected \"argosy-weight-plan\"");
-  expect_error(WeightPlan::parse(newer, "x"), ErrorCode::kUnsupportedVersion, "format 3 is not read, only 1 to 2");
+  expect_error(WeightPlan::parse(newer, "x"), ErrorCode::kUnsupportedVersion, "format 4 is not read, only 1 to 3");
   expect_error(WeightPlan::parse("[]", "x"), ErrorCode::kCorruptFile, "");
 }
 
