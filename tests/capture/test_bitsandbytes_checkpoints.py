@@ -86,7 +86,7 @@ def test_scales_may_be_quantised_themselves(kind: str, nested: int, tmp_path: Pa
     folder = tmp_path / "m"
     stored, expected = quantise(llama(folder), four_bits(kind, 64, nested=nested))
     write(folder, stored, {**SETTINGS, "bnb_4bit_use_double_quant": True})
-    plan = assert_streams(folder, expected, eager=False)
+    plan = assert_streams(folder, expected)
     assert "with quantised scales (bitsandbytes)" in plan["notes"][0]
 
 
@@ -102,7 +102,7 @@ def test_eight_bits_are_what_their_definition_gives(tmp_path: Path) -> None:
     stored, expected = quantise(llama(folder, "float16"), make)
     settings = {"quant_method": "bitsandbytes", "load_in_8bit": True}
     write(folder, stored, settings)
-    plan = assert_streams(folder, expected, eager=False)
+    plan = assert_streams(folder, expected)
     assert plan["notes"] == ["14 weights are stored as i8 with a scale for each row (bitsandbytes): read as f16 while streaming"]
     stored["model.layers.0.self_attn.q_proj.weight_format"] = torch.ones((), dtype=torch.uint8)
     write(folder, stored, settings)

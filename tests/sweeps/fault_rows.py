@@ -66,6 +66,15 @@ SEQ2SEQ_TASK = Export(".pte seq2seq task", "executorch", ("--task", "text2text-g
 SPEECH_TASK = Export(".pte speech task", "executorch", ("--task", "automatic-speech-recognition", "--max-seq-len", "32"))
 ONNX = Export("ONNX", "onnx")
 GENAI = Export("ONNX genai", "onnx", ("--for", "genai"))
+_INT4 = ("--for", "genai", "--quantize", "int4,embedding=int4")
+GENAI_INT4 = Export("ONNX genai int4", "onnx", _INT4)
+GENAI_INT8 = Export("ONNX genai int8", "onnx", ("--for", "genai", "--quantize", "int8"))
+GENAI_ZEROS = Export("ONNX genai int4 with zero points", "onnx", (*_INT4, "--quantize-zero-points"))
+GENAI_RTN = Export("ONNX genai int4 rtn", "onnx", (*_INT4, "--quantize-method", "rtn"))
+GENAI_K_QUANT = Export("ONNX genai int4 k_quant", "onnx", (*_INT4, "--quantize-method", "k_quant"))
+OPTIMUM_INT8 = Export("ONNX optimum int8", "onnx", ("--for", "optimum", "--quantize", "int8"))
+JS_Q4F16 = Export("ONNX transformers.js q4f16", "onnx", ("--for", "transformersjs", "--dtype", "q4f16"))
+JS_Q8 = Export("ONNX transformers.js q8", "onnx", ("--for", "transformersjs", "--dtype", "q8"))
 OPTIMUM = Export("ONNX optimum", "onnx", ("--for", "optimum"))
 PT2 = Export(".pt2", "pt2")
 
@@ -152,6 +161,24 @@ ROWS = [
     Row("lowest-bit", "bert", PTE_8DA8W,
         missed="of one of eight bits in one weight: less than what rounded activations may differ by"),
     Row("bias-dropped", "bert", PTE_8DA8W),
+    Row("onnx-nibble-order", "llama", GENAI_INT4),
+    Row("onnx-integers-one-more", "qwen2", GENAI_INT4),
+    Row("onnx-scale-of-neighbour", "llama", GENAI_INT4),
+    Row("onnx-block-order", "qwen2", GENAI_INT4),
+    Row("onnx-embedding-nibble-order", "llama", GENAI_INT4),
+    Row("onnx-embedding-scale", "qwen2", GENAI_INT4),
+    Row("onnx-expert-scale", "gpt_oss", GENAI_INT4),
+    Row("onnx-zero-point", "llama", GENAI_ZEROS),
+    Row("onnx-block-order", "llama", GENAI_RTN),
+    Row("onnx-zero-point", "qwen2", GENAI_K_QUANT),
+    Row("onnx-lowest-bit", "llama", GENAI_INT8),
+    Row("onnx-scale-of-neighbour", "bert", OPTIMUM_INT8),
+    Row("onnx-lowest-bit", "bert", OPTIMUM_INT8,
+        missed="of one of eight bits in the weight of one layer's queries: less than what the engine's own rounding may differ by"),
+    Row("onnx-nibble-order", "qwen2", JS_Q4F16),
+    Row("onnx-scale-of-neighbour", "llama", JS_Q8),
+    Row("onnx-rotary-pairs", "llama", GENAI_INT4),
+    Row("window-one-more", "mistral", GENAI_INT4),
     # programs and graphs
     Row("memory-overlap", "llama", PORTABLE),
     Row("memory-overlap", "gemma2", TASK),

@@ -83,6 +83,7 @@ def _run(step: dict[str, Any], values: list[torch.Tensor], packing: dict[int, st
         "reshape": lambda: first.reshape(step["shape"]),
         "cast": lambda: first.to(dtype_of_text(step["dtype"])),
         "bitcast": lambda: _parts(first, dtype_of_text(step["dtype"])),
+        "affine": lambda: (first * step["scale"] + step["offset"]).to(dtype_of_text(step["dtype"])),
         "gather": lambda: first.index_select(-1, values[numbers[1]].long()),
         "dequantize": lambda: _dequantize(step, [values[n] for n in numbers]).to(dtype_of_text(step["dtype"])),
     }

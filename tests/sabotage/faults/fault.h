@@ -24,6 +24,7 @@ struct Fault {
 
 // By what they spoil; one file each.
 std::span<const Fault> attention_faults();
+std::span<const Fault> block_faults();
 std::span<const Fault> document_faults();
 std::span<const Fault> graph_faults();
 std::span<const Fault> layer_faults();
