@@ -27,8 +27,11 @@ _SMALL = ("*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt", "additional_cha
           "README.md", "LICENSE*", "LICENCE*", "NOTICE*", "USE_POLICY*", "COPYING*")  # fmt: skip
 #: What of a configuration-only download is kept: nothing else can change a capture.
 _CONFIGURATION = ("config.json", "generation_config.json")
-_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.msgpack", "*.h5")
 _INDEX = ".safetensors.index.json"
+#: What torch.save wrote, and is read without running code: in this order, where there are no safetensors.
+_TORCH_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+#: Weights that are not read.
+_OTHERS = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.msgpack", "*.h5")
 #: Files up to this size are begun again instead of being resumed.
 _SMALL_BYTES = 1 << 20
 
@@ -40,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--repo", required=True, help="ORG/NAME")
     parser.add_argument("--revision", help="a branch, a tag or a commit; by default main")
     parser.add_argument("--cache", type=Path, help="the Hub's cache, if not where huggingface_hub has it")
-    parser.add_argument("--weights", action="store_true", help="also tokenizer, processor and the safetensors files")
+    parser.add_argument("--weights", action="store_true", help="also tokenizer, processor and the files of weights")
     parser.add_argument("--code", action="store_true", help="also Python files that come with the model")
     options = parser.parse_args(arguments)
 
@@ -97,7 +100,7 @@ def download(
             names += [name for name in sizes if name.endswith(".py")]
         if weights:
             names.append(main_file)
-        if main_file.endswith(_INDEX):
+        if main_file.endswith(".index.json"):
             names += _shards(repo, Path(get(commit, main_file)), sizes)
         names = list(dict.fromkeys(names))
         get.total = sum(sizes[name] for name in names)
@@ -132,10 +135,13 @@ def _main_file(repo: str, names: list[str]) -> str:
             code="unsupported-feature",
             hint="download one of them and give its folder",
         )
-    pickles = sorted(name for name in names if _matches(name, _PICKLES))
-    if pickles:
+    for name in _TORCH_FILES:
+        if name in names:
+            return name
+    others = sorted(name for name in names if _matches(name, _OTHERS))
+    if others:
         raise ExportError(
-            f"{repo} has weights only as pickles, which may run code when they are read: {_listed(pickles)}",
+            f"{repo} has weights in forms that are not read: {_listed(others)}",
             code="unsupported-feature",
             hint="look for a revision with safetensors (--revision refs/pr/…), or load the model where you trust it "
             "and save it with save_pretrained",

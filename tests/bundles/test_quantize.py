@@ -166,13 +166,24 @@ def test_the_bytes_do_not_depend_on_threads_or_memory(llama: Path, tmp_path: Pat
     [(("--quantize", "int3"), '--quantize does not know "int3"'), (("--quantize", "int4,=int8"), "--quantize does not know"),
      (("--quantize", "int4", "--quantize-block", "48"), "--quantize-block 48 fits no kernel"),
      (("--quantize", "int4,head=int8"), 'has a rule for "head", and no layer is called so'),
-     (("--quantize", "int4,mlp.down_proj=float", "--quantize-block", "256"), "--quantize fits none of the")],
+     (("--quantize", "int4,mlp.down_proj=float", "--quantize-block", "256"), "--quantize fits none of the"),
+     (("--quantize", "int4", "--dtype", "bfloat16"), 'fits none of the weights, "lm_head.weight" among them')],
 )  # fmt: skip
 def test_what_fits_nothing_is_an_error(llama: Path, options: tuple[str, ...], said: str, tmp_path: Path) -> None:
     command = [ARGOSY, "export", "onnx", "--model", llama, "--check", "off", *options, tmp_path / "bundle"]
     result = subprocess.run([str(each) for each in command], capture_output=True, text=True, check=False)
     assert result.returncode != 0 and said in result.stderr, result.stderr
     assert not (tmp_path / "bundle").exists()
+
+
+def test_what_no_product_takes_is_told(tmp_path: Path) -> None:
+    """Experts are one op for engines that have it. Elsewhere they are chosen and multiplied with, and stay floats."""
+    save_model("mixtral", tmp_path / "model", {"hidden_size": 64, "intermediate_size": 64, "num_local_experts": 4})
+    for engine, is_told in (("genai", False), ("plain", True)):
+        command = [ARGOSY, "export", "onnx", "--model", tmp_path / "model", "--for", engine, "--check", "off", "--quantize", "int8",
+                   tmp_path / engine]  # fmt: skip
+        said = subprocess.run([str(each) for each in command], capture_output=True, text=True, check=True).stderr
+        assert ("stay as they are" in said and "experts" in said) == is_told, said
 
 
 def test_rounded_activations_are_those_of_the_kernel() -> None:

@@ -23,6 +23,7 @@ from sweeps.weight_plans import stream  # noqa: E402
 from tiny_checkpoints import DTYPES, Tensors, llama, save_model  # noqa: E402
 
 from argosy.capture.weight_plan import make_weight_plan  # noqa: E402
+from argosy.capture.weight_plan_headers import headers_hash, read_checkpoint_headers  # noqa: E402
 from argosy.errors import ExportError  # noqa: E402
 
 PLAIN = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 30}
@@ -247,6 +248,16 @@ def test_blocks_are_what_their_definition_gives(kind: str, dtype: str, tmp_path:
 
 
 # ---- exports, and what is refused ----
+
+
+def test_a_plan_is_for_blocks_of_one_kind(tmp_path: Path) -> None:
+    weight = torch.zeros(4, 64)
+    hashes = set()
+    for kind in ("Q4_0", "Q8_0"):
+        (tmp_path / kind).mkdir()
+        write_gguf(tmp_path / kind / "m.gguf", "llama", {"output.weight": quantised(kind, weight)[0]})
+        hashes.add(headers_hash(read_checkpoint_headers(tmp_path / kind)))
+    assert len(hashes) == 2
 
 
 def test_an_export_has_the_bytes_of_one_from_safetensors(tmp_path: Path) -> None:

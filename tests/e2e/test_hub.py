@@ -212,10 +212,20 @@ def test_revisions(machine: Machine) -> None:
     assert f"at {newest}, downloaded" in machine.capture("--revision", newest)
 
 
-def test_pickles_are_refused(machine: Machine) -> None:
-    machine.hub.add("org/name", {"config.json": CONFIGURATION, "pytorch_model.bin": b""})
+def test_torch_files_are_taken_where_there_are_no_safetensors(machine: Machine, tmp_path: Path) -> None:
+    import torch
+
+    torch.save({"a": torch.arange(4, dtype=torch.uint8)}, tmp_path / "a.bin")
+    files = {"config.json": CONFIGURATION, "pytorch_model.bin": (tmp_path / "a.bin").read_bytes(), "training_args.bin": b"\x80"}
+    machine.hub.add("org/name", files)
+    machine.weights({"a": 4})
+    assert machine.hub.downloads("/pytorch_model.bin") and not machine.hub.downloads("/training_args.bin")
+
+
+def test_other_weights_are_refused(machine: Machine) -> None:
+    machine.hub.add("org/name", {"config.json": CONFIGURATION, "tf_model.h5": b"", "own.bin": b""})
     said = machine.weights({"a": 4}, code=1)
-    assert "error[unsupported-feature]: org/name has weights only as pickles" in said and "pytorch_model.bin" in said
+    assert "error[unsupported-feature]: org/name has weights in forms that are not read: own.bin, tf_model.h5" in said
     assert "hint: look for a revision with safetensors" in said
     assert not machine.hub.downloads()
 

@@ -51,7 +51,7 @@ class HeaderTensor:
     name: str
     dtype: torch.dtype
     shape: tuple[int, ...]
-    #: The bytes of a tensor that holds settings on which plans depend (``is_setting``).
+    #: The bytes of a tensor that holds settings on which plans depend (``is_setting``); of a GGUF file, the name of its blocks.
     content: bytes | None = None
 
 
@@ -164,7 +164,7 @@ def _read_header(path: Path) -> Iterator[HeaderTensor]:
         return
     if path.suffix == ".gguf":
         for tensor in read_gguf(path).tensors:
-            yield HeaderTensor(tensor.name, tensor.dtype, tensor.shape)
+            yield HeaderTensor(tensor.name, tensor.dtype, tensor.shape, tensor.kind.encode() if tensor.is_blocks else None)
         return
     settings: dict[str, bytes] = {}
     try:

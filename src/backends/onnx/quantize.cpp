@@ -59,6 +59,7 @@ class Quantizer {
         }
       }
       has_changed_ = has_changed_ || rewriter.has_changed();
+      note_left(graph);
     }
     return {};
   }
@@ -72,6 +73,11 @@ class Quantizer {
                   format("--quantize has a rule for {}, and no layer is called so", quoted(how_.rules[i].where)),
                   "name a module by its path or part of it, such as lm_head or mlp.down_proj, or embedding");
     }
+    if (stored_.empty() && !left_.empty()) {
+      return fail(ErrorCode::kInvalidInput,
+                  format("--quantize fits none of the weights, {} among them", quoted(left_.begin()->first)),
+                  "quantised products take float32 and float16: give --dtype float32 or float16");
+    }
     if (stored_.empty()) {
       return fail(ErrorCode::kInvalidInput,
                   short_.empty() ? "--quantize has nothing to do: the model has no linear layers with weights"
@@ -82,6 +88,13 @@ class Quantizer {
     if (!short_.empty()) {
       diagnostics.notes.push_back(format("{} of {} weights stay as they are: their rows are shorter than {}",
                                          short_.size(), short_.size() + names_.size(), how_.block));
+    }
+    if (!left_.empty()) {
+      uint64_t bytes = 0;
+      for (const auto& [name, size] : left_) bytes += size;
+      diagnostics.notes.push_back(format("{} ({}) stay as they are, {} among them: no product of the engine takes them",
+                                         left_.size() == 1 ? "1 weight" : format("{} weights", left_.size()),
+                                         format_bytes(bytes), quoted(left_.begin()->first)));
     }
     return {};
   }
@@ -111,6 +124,7 @@ class Quantizer {
       is_used_[i] = true;
       bits = rule.bits;
     }
+    if (bits == 0) kept_.insert(weight.name);
     return bits;
   }
 
@@ -132,6 +146,28 @@ class Quantizer {
     if (width >= how_.block) return false;
     short_.insert(weight.name);
     return true;
+  }
+
+  /// Matrices of products and of experts that are still floats, though no rule says so and their rows are long enough:
+  /// those of other dtypes, and experts in a form that is not recognised.
+  void note_left(const argosy::Graph& graph) {
+    for (NodeId node : graph.nodes()) {
+      std::string_view op = program_.schemas[graph[node].op].name;
+      auto has = [&](std::string_view part) { return op.find(part) != std::string_view::npos; };
+      const bool is_product = has("mm") || has("linear") || has("matmul");
+      const bool is_choice = has("experts") || has(".index") || has(".select") || has(".transpose") || has(".permute");
+      for (const Argument& argument : graph[node].arguments) {
+        for_each_value(argument, [&](ValueId value, uint32_t) {
+          if (!graph[value].weight.is_valid()) return;
+          const Weight& weight = program_[graph[value].weight];
+          bool is_matrix = is_product && weight.shape.size() == 2;
+          bool are_matrices = (is_product || is_choice) && weight.shape.size() == 3;
+          if (!is_float(weight.dtype) || !(is_matrix || are_matrices) || kept_.contains(weight.name)) return;
+          if (short_.contains(weight.name) || std::ranges::min(std::span(weight.shape).last(2)) < how_.block) return;
+          left_[weight.name] = static_cast<uint64_t>(weight.source->bytes());
+        });
+      }
+    }
   }
 
   int level_for(const Weight& weight) const {
@@ -250,6 +286,8 @@ class Quantizer {
   AddedWeights bound_;                    // in the graph at hand
   std::vector<bool> is_used_;             // rules
   std::set<std::string> names_, short_;   // of weights
+  std::set<std::string> kept_;            // as they are, by a rule
+  std::map<std::string, uint64_t> left_;  // as they are by no rule, and their bytes
   bool has_changed_ = false;
 };
 

@@ -28,7 +28,8 @@ inline constexpr std::string_view kQuantizedExperts =
 
 /// "quantize-weights-for-onnx": stores weights of linear layers, experts and embeddings as integers. One that is used
 /// in both ways with the same bits is stored once. Layers whose rows are shorter than a block stay as they are, and a
-/// note counts them. If no weight is stored so, or a rule fits none, it is an error.
+/// note counts them; another counts what stays for other reasons. If no weight is stored so, or a rule fits none, it is
+/// an error.
 Pass quantize_weights(const Quantization& how);
 Result<Pass> quantize_weights_with(std::string_view settings);
 

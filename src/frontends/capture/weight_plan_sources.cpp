@@ -69,9 +69,11 @@ Result<TensorSourcePtr> make_source(const PlannedWeight& weight, const WeightPla
   return literal(std::move(bytes), weight.dtype, weight.shape);
 }
 
-/// Tensors whose bytes are settings on which plans depend count with their bytes: a tab and their hash. What cannot be
-/// read gets a text that no plan has.
+/// What plans depend on beside name, dtype and shape, as a tab and its hash: the bytes of tensors that hold settings,
+/// and the name of a GGUF file's blocks. What cannot be read gets a text that no plan has.
 std::string settings_text(const Checkpoint& checkpoint, const CheckpointTensor& tensor) {
+  if (tensor.format != BlockFormat::kNone)
+    return "\t" + sha256_hex(std::as_bytes(std::span(layout_of(tensor.format).name)));
   constexpr uint64_t kMaxSettings = uint64_t{64} << 10;
   bool is_named_so =
       tensor.name.find(".quant_state.bitsandbytes__") != std::string::npos || tensor.name.ends_with(".weight_format");
