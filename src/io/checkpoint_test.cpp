@@ -1,11 +1,10 @@
-#include "io/checkpoint.h"
-
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <limits>
 
 #include "io/checkpoint_index.h"
+#include "io/checkpoint_testing.h"
 #include "io/json.h"
 #include "io/test_folder.h"
 
@@ -47,17 +46,6 @@ void write_shards(const TestFolder& folder) {
   folder.write(kIndex, index({{"a", "s1.safetensors"}, {"b", "s2.safetensors"}, {"c", "s1.safetensors"}}));
 }
 
-std::string contents(const Checkpoint& checkpoint, std::string_view name) {
-  std::string bytes;
-  ByteSink sink = [&](std::span<const std::byte> more) -> Status {
-    bytes.append(reinterpret_cast<const char*>(more.data()), more.size());
-    return {};
-  };
-  auto source = checkpoint.tensor(name);
-  EXPECT_TRUE(source && (*source)->stream_to(sink, 1 << 20).has_value());
-  return bytes;
-}
-
 void expect_refused(const fs::path& path, std::string_view part, ErrorCode code = ErrorCode::kCorruptFile) {
   expect_error(Checkpoint::open(path), code, part);
 }
@@ -71,8 +59,8 @@ TEST(Checkpoint, opens_one_file) {
     ASSERT_EQ(checkpoint->tensors().size(), 2u);
     EXPECT_EQ(checkpoint->tensors()[0].name, "a");
     EXPECT_EQ(checkpoint->total_bytes(), 3u);
-    EXPECT_EQ(contents(*checkpoint, "a"), "z");
-    EXPECT_EQ(contents(*checkpoint, "b"), "xy");
+    EXPECT_EQ(bytes_of_tensor(*checkpoint, "a"), "z");
+    EXPECT_EQ(bytes_of_tensor(*checkpoint, "b"), "xy");
   }
 }
 
@@ -84,10 +72,10 @@ TEST(Checkpoint, takes_the_tensors_of_another_under_a_prefix) {
   Checkpoint other = Checkpoint::open(adapter.path()).value();
   ASSERT_TRUE(checkpoint.add(other, "adapter:"));
   ASSERT_EQ(checkpoint.tensors().size(), 5u);
-  EXPECT_EQ(contents(checkpoint, "a"), "A");
-  EXPECT_EQ(contents(checkpoint, "b"), "BBB");
-  EXPECT_EQ(contents(checkpoint, "adapter:a"), "xyz");
-  EXPECT_EQ(contents(checkpoint, "adapter:0"), "q");
+  EXPECT_EQ(bytes_of_tensor(checkpoint, "a"), "A");
+  EXPECT_EQ(bytes_of_tensor(checkpoint, "b"), "BBB");
+  EXPECT_EQ(bytes_of_tensor(checkpoint, "adapter:a"), "xyz");
+  EXPECT_EQ(bytes_of_tensor(checkpoint, "adapter:0"), "q");
   EXPECT_FALSE(checkpoint.add(other, "adapter:"));
   EXPECT_EQ(checkpoint.tensors().size(), 5u);
 }
@@ -100,9 +88,9 @@ TEST(Checkpoint, opens_shards) {
     ASSERT_TRUE(checkpoint.has_value()) << checkpoint.error().message;
     ASSERT_EQ(checkpoint->tensors().size(), 3u);
     EXPECT_EQ(checkpoint->files().size(), 2u);
-    EXPECT_EQ(contents(*checkpoint, "a"), "A");
-    EXPECT_EQ(contents(*checkpoint, "b"), "BBB");
-    EXPECT_EQ(contents(*checkpoint, "c"), "CC");
+    EXPECT_EQ(bytes_of_tensor(*checkpoint, "a"), "A");
+    EXPECT_EQ(bytes_of_tensor(*checkpoint, "b"), "BBB");
+    EXPECT_EQ(bytes_of_tensor(*checkpoint, "c"), "CC");
   }
 }
 
@@ -130,7 +118,7 @@ TEST(Checkpoint, needs_few_descriptors) {
   std::vector<TensorSourcePtr> sources;
   if (checkpoint) {
     for (const auto& row : rows) sources.push_back(*checkpoint->tensor(row.first));
-    EXPECT_EQ(contents(*checkpoint, "t77"), "t77");
+    EXPECT_EQ(bytes_of_tensor(*checkpoint, "t77"), "t77");
   }
   ::setrlimit(RLIMIT_NOFILE, &before);
   ASSERT_TRUE(checkpoint.has_value()) << checkpoint.error().message;
@@ -156,7 +144,7 @@ TEST(Checkpoint, follows_links_of_the_hub_cache) {
   fs::create_symlink(fs::path("../../blobs/2"), hub / "snapshots/abc" / kIndex);
   auto checkpoint = Checkpoint::open(hub / "snapshots/abc");
   ASSERT_TRUE(checkpoint.has_value()) << checkpoint.error().message;
-  EXPECT_EQ(contents(*checkpoint, "a"), "A");
+  EXPECT_EQ(bytes_of_tensor(*checkpoint, "a"), "A");
   // The user may reach it by links of their own.
   fs::create_directory_symlink(hub / "snapshots/abc", folder / "mine");
   EXPECT_TRUE(Checkpoint::open(folder / "mine").has_value());
@@ -291,11 +279,11 @@ TEST(CheckpointTest, remembers_tensors_in_which_it_read_what_is_no_number) {
   folder.write("m.safetensors", std::string(reinterpret_cast<const char*>(&length), 8) + header +
                                     std::string(reinterpret_cast<const char*>(values), sizeof(values)));
   Checkpoint checkpoint = *Checkpoint::open(folder / "m.safetensors");
-  contents(checkpoint, "a");
+  bytes_of_tensor(checkpoint, "a");
   EXPECT_TRUE(checkpoint.non_finite().empty());
-  contents(checkpoint, "b");
+  bytes_of_tensor(checkpoint, "b");
   EXPECT_EQ(checkpoint.non_finite(), std::vector<std::string>{"b"});
-  contents(checkpoint, "c");
+  bytes_of_tensor(checkpoint, "c");
   EXPECT_EQ(checkpoint.non_finite(), (std::vector<std::string>{"b", "c"}));
 }
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "io/checkpoint.h"
+#include "io/checkpoint_testing.h"
 #include "io/test_folder.h"
 #include "io/torch_pickle.h"
 #include "io/zip.h"
@@ -53,17 +53,6 @@ std::string archive_of(const std::string& pickle, const Files& storages) {
   EXPECT_TRUE(writer.add("m/data.pkl", pickle).has_value());
   for (const auto& [name, contents] : storages) EXPECT_TRUE(writer.add("m/" + name, contents).has_value());
   EXPECT_TRUE(writer.finish().has_value());
-  return bytes;
-}
-
-std::string bytes_of_tensor(const Checkpoint& checkpoint, std::string_view name) {
-  std::string bytes;
-  ByteSink sink = [&](std::span<const std::byte> more) -> Status {
-    bytes.append(reinterpret_cast<const char*>(more.data()), more.size());
-    return {};
-  };
-  auto source = checkpoint.tensor(name);
-  EXPECT_TRUE(source && (*source)->stream_to(sink, 1 << 20).has_value());
   return bytes;
 }
 

@@ -33,12 +33,7 @@ class AffineSource final : public DerivedSource {
 
   Status read(const Box& box, std::span<std::byte> out, Scratch& scratch) const override {
     check_read(*this, box, out.size());
-    int64_t total = box_elements(box);
-    Box part, tile = box;
-    for (int64_t done = 0; done < total;) {
-      int64_t step = contiguous_box(box.extent, done, std::min(kAffineTile, total - done), part);
-      for (size_t d = 0; d < box.start.size(); ++d) tile.start[d] = box.start[d] + part.start[d];
-      tile.extent = part.extent;
+    return for_each_part(box, kAffineTile, [&](const Box& tile, int64_t step) -> Status {
       size_t mark = scratch.mark();
       auto floats = scratch.take(static_cast<size_t>(step) * sizeof(float));
       ARGOSY_TRY_STATUS(input().read(tile, floats, scratch));
@@ -51,9 +46,8 @@ class AffineSource final : public DerivedSource {
       }
       scratch.release(mark);
       out = out.subspan(bytes);
-      done += step;
-    }
-    return {};
+      return {};
+    });
   }
 
  private:

@@ -39,20 +39,13 @@ class BlockSource final : public DerivedSource {
     check_read(*this, box, out.size());
     if (out.empty()) return {};
     DefaultFloatMode mode;
-    int64_t width = box.extent.back(), rows = box_elements(box) / width, first = box.start.back();
+    int64_t width = box.extent.back(), first = box.start.back();
     int64_t begin = first / layout_.values, end = (first + width - 1) / layout_.values + 1;
     int64_t row_bytes = (end - begin) * layout_.bytes, most_rows = std::max<int64_t>(1, kBlockTile / row_bytes);
-    std::span<const int64_t> row_dims = std::span(box.extent).first(box.extent.size() - 1);
-    Box part, whole = box;
-    whole.start.back() = begin * layout_.bytes;
-    whole.extent.back() = row_bytes;
     std::byte* next = out.data();
-    for (int64_t done = 0; done < rows;) {
-      int64_t step = contiguous_box(row_dims, done, std::min(most_rows, rows - done), part);
-      for (size_t d = 0; d < row_dims.size(); ++d) {
-        whole.start[d] = box.start[d] + part.start[d];
-        whole.extent[d] = part.extent[d];
-      }
+    return for_each_part(rows_of(box), most_rows, [&](Box whole, int64_t step) -> Status {
+      whole.start.push_back(begin * layout_.bytes);
+      whole.extent.push_back(row_bytes);
       size_t mark = scratch.mark();
       auto bytes = scratch.take(static_cast<size_t>(step * row_bytes));
       ARGOSY_TRY_STATUS(input().read(whole, bytes, scratch));
@@ -60,9 +53,8 @@ class BlockSource final : public DerivedSource {
         next = decode_row(bytes.data() + row * row_bytes, first - begin * layout_.values, width, next);
       }
       scratch.release(mark);
-      done += step;
-    }
-    return {};
+      return {};
+    });
   }
 
  private:

@@ -75,20 +75,14 @@ class DequantizeSource final : public DerivedSource {
 
   Status read(const Box& box, std::span<std::byte> out, Scratch& scratch) const override {
     check_read(*this, box, out.size());
-    int64_t total = box_elements(box);
-    Box part, tile = box;
-    for (int64_t done = 0; done < total;) {
-      int64_t step = contiguous_box(box.extent, done, std::min(tile_, total - done), part);
-      for (size_t d = 0; d < box.start.size(); ++d) tile.start[d] = box.start[d] + part.start[d];
-      tile.extent = part.extent;
+    return for_each_part(box, tile_, [&](const Box& tile, int64_t step) -> Status {
       size_t mark = scratch.mark();
       auto bytes = static_cast<size_t>(bytes_of(dtype(), step));
       ARGOSY_TRY_STATUS(read_tile(tile, out.first(bytes), scratch));
       scratch.release(mark);
       out = out.subspan(bytes);
-      done += step;
-    }
-    return {};
+      return {};
+    });
   }
 
  private:

@@ -126,7 +126,7 @@ class GatherSource final : public DerivedSource {
     check_read(*this, box, out.size());
     if (out.empty()) return {};
     size_t mark = scratch.mark();
-    int64_t width = box.extent.back(), total = box_elements(box), rows = total / width, from = input().shape().back();
+    int64_t width = box.extent.back(), total = box_elements(box), from = input().shape().back();
     auto raw = scratch.take(static_cast<size_t>(bytes_of(indices().dtype(), width)));
     auto numbers = scratch.take(static_cast<size_t>(width) * sizeof(int64_t));
     ARGOSY_TRY_STATUS(indices().read({{box.start.back()}, {width}}, raw, scratch));
@@ -139,26 +139,19 @@ class GatherSource final : public DerivedSource {
     ARGOSY_TRY_STATUS(check_indices(chosen, from));
     // Whole rows of the source, as many at a time as the result has elements.
     int64_t most_rows = std::max<int64_t>(1, total / from);
-    std::span<const int64_t> row_dims = std::span(box.extent).first(box.extent.size() - 1);
-    Box part, whole = box;
-    whole.start.back() = 0;
-    whole.extent.back() = from;
     std::byte* next = out.data();
-    for (int64_t done = 0; done < rows;) {
-      int64_t step = contiguous_box(row_dims, done, std::min(most_rows, rows - done), part);
-      for (size_t d = 0; d < row_dims.size(); ++d) {
-        whole.start[d] = box.start[d] + part.start[d];
-        whole.extent[d] = part.extent[d];
-      }
+    Status status = for_each_part(rows_of(box), most_rows, [&](Box whole, int64_t step) -> Status {
+      whole.start.push_back(0);
+      whole.extent.push_back(from);
       size_t inner = scratch.mark();
       auto values = scratch.take(static_cast<size_t>(bytes_of(dtype(), step * from)));
       ARGOSY_TRY_STATUS(input().read(whole, values, scratch));
       next = pick(values.data(), step, from, chosen, next);
       scratch.release(inner);
-      done += step;
-    }
+      return {};
+    });
     scratch.release(mark);
-    return {};
+    return status;
   }
 
  private:

@@ -112,6 +112,7 @@ def _pickle_of(path: Path) -> bytes:
             return archive.read(names[0])
     except OSError as error:
         raise ExportError(f"cannot read {path}: {error.strerror}", code="io", hint="check the path") from error
+    # What zipfile says to archives that are damaged, of an unknown kind, encrypted, or cut off.
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise _corrupt(path, str(error)) from error
 
