@@ -2,7 +2,7 @@
 
     python tests/sweeps transformersjs --package NODE_MODULES/@huggingface/transformers [--minilm FOLDER] [--table docs/coverage/transformersjs.md]
 
-Needs Node 20. Takes a minute for each model whose capture is not in the cache.
+Needs Node 20; with ``--browser`` Chromium too. Takes a minute for each model whose capture is not in the cache.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def as_stored(model: Any, bundle: Path) -> contextlib.AbstractContextManager:
 
 
 def run(
-    program: str, package: Path, plan: list[tuple[str, str]], minilm: Path | None, scratch: Path, options: tuple[str, ...] = ()
-) -> list[Row]:
+    program: str, package: Path, plan: list[tuple[str, str]], minilm: Path | None, scratch: Path, options: tuple[str, ...] = (), browser: str = ""
+) -> list[Row]:  # fmt: skip
     cases.quiet()
     rows, asked = [], []
     for model_type, kind in plan:
@@ -116,7 +116,7 @@ def run(
                 asked.append((rows[-1], case))
     if minilm:
         rows += _minilm(program, minilm, scratch, asked, options)
-    verdicts = cases.run_cases(package, scratch / "bundles", [case for _, case in asked], scratch, timeout=3000)
+    verdicts = cases.run_cases(package, scratch / "bundles", [case for _, case in asked], scratch, timeout=3000, browser=browser)
     for row, case in asked:
         row.verdict = verdicts[case.key] or "ok"
     return rows
@@ -135,13 +135,16 @@ def _minilm(program: str, folder: Path, scratch: Path, asked: list[tuple[Row, ca
     return [row]
 
 
-def page(rows: list[Row], quantize: str) -> list[str]:
+def page(rows: list[Row], quantize: str, browser: str) -> list[str]:
     good = sum(row.verdict == "ok" for row in rows)
+    where = {"": "in Node 20", "wasm": "in headless Chromium, on wasm,", "webgpu": "in headless Chromium, on WebGPU (SwiftShader),"}[browser]
     how, flags = (f", weights stored as {quantize}", f" --quantize {quantize}") if quantize else ("", "")
+    more = f" --browser {browser}" if browser else ""
+    device = " --device webgpu" if browser == "webgpu" else ""
     lines = [
-        f"# Models in transformers.js{how}", "",
-        f"Written by `python tests/sweeps transformersjs{flags}`: small models with random weights (and one real one), exported with `--for transformersjs{flags}` and run",
-        f"in transformers.js 4.3.1 in Node 20 beside PyTorch{' with the same weights (the real one: beside the model as it is)' if quantize else ''}. Tokens are greedy and compared one by one.", "",
+        f"# Models in transformers.js{f' in a browser ({browser})' if browser else ''}{how}", "",
+        f"Written by `python tests/sweeps transformersjs{flags}{more}`: small models with random weights (and one real one), exported with `--for transformersjs{flags}{device}` and run",
+        f"in transformers.js 4.3.1 {where} beside PyTorch{' with the same weights (the real one: beside the model as it is)' if quantize else ''}. Tokens are greedy and compared one by one.", "",
         f"{good} of {len(rows)} runs agree.", "",
     ]  # fmt: skip
     cells = []
@@ -165,6 +168,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--package", type=Path, required=True)
     parser.add_argument("--minilm", type=Path)
     parser.add_argument("--quantize", default="", help="as export takes it: weights in few bits, beside PyTorch with the same weights")
+    parser.add_argument("--browser", choices=("wasm", "webgpu"), default="", help="in headless Chromium, not in Node")
     parser.add_argument("--only", default="", help="model types, separated by commas")
     parser.add_argument("--table", type=Path)
     parser.add_argument("--scratch", type=Path, help="kept; by default a temporary folder")
@@ -176,9 +180,10 @@ def main(arguments: list[str] | None = None) -> int:
         (scratch / "bundles").mkdir(parents=True, exist_ok=True)
         # Activations are left as they are: random models are near ties.
         quantize = ("--quantize", options.quantize, "--accuracy-level", "1") if options.quantize else ()
-        rows = run(options.program, options.package, plan, options.minilm, scratch, quantize)
+        device = ("--device", "webgpu") if options.browser == "webgpu" else ()
+        rows = run(options.program, options.package, plan, options.minilm, scratch, (*quantize, *device), options.browser)
     for row in rows:
         print(f"{row.model_type:24} {row.what:36} {row.facts:28} {row.verdict}")
     if options.table:
-        write_page(options.table, page(rows, options.quantize))
+        write_page(options.table, page(rows, options.quantize, options.browser))
     return 0 if all(row.verdict == "ok" for row in rows) else 1

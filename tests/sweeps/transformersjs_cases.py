@@ -340,29 +340,56 @@ def audio_text(model: Any, name: str, folder: Path | None = None) -> Case:
     return Case(name, "text with a sound", request, _same_tokens([text.prompt + text.tokens]), _facts(text), text.distinct)
 
 
-def run_cases(package: Path, models: Path, cases: list[Case], scratch: Path, timeout: float = 600) -> dict[str, str]:
+def run_cases(package: Path, models: Path, cases: list[Case], scratch: Path, timeout: float = 600, browser: str = "") -> dict[str, str]:
     """What is wrong with each case, by its name and kind; empty strings for what is right. Each case's bundle is the
-    folder of its name in `models`."""
-    job = {"package": str(package), "models": str(models) + "/",
-           "requests": [{"name": case.key, "model": case.name, **case.request} for case in cases]}  # fmt: skip
-    file = scratch / "requests.json"
-    file.write_text(json.dumps(job))
-    done = subprocess.run([node() or "node", str(SCRIPT), str(file)], capture_output=True, text=True, timeout=timeout, check=False)
-    answers = {}
-    for line in done.stdout.splitlines():
-        if line.startswith("{"):
-            answer = json.loads(line)
-            answers[answer["name"]] = answer
+    folder of its name in `models`. With `browser` ("wasm", "webgpu") they run in a page, else in Node."""
+    requests = [{"name": case.key, "model": case.name, **case.request} for case in cases]
+    answers, said = (
+        _answers_of_page(package, models, requests, scratch, timeout, is_gpu=browser == "webgpu")
+        if browser
+        else _answers_of_node(package, models, requests, scratch, timeout)
+    )
     verdicts = {}
     for case in cases:
         answer = answers.get(case.key)
         if answer is None:
-            verdicts[case.key] = f"no answer: {done.stderr[-800:]}"
+            verdicts[case.key] = f"no answer: {said[-800:]}"
         elif "error" in answer:
             verdicts[case.key] = answer["error"]
+        elif browser == "webgpu" and not answer["submits"]:
+            verdicts[case.key] = "nothing was computed on the GPU"
         else:
             verdicts[case.key] = case.judge(answer["result"])
     return verdicts
+
+
+def _answers_of_node(
+    package: Path, models: Path, requests: list[dict[str, Any]], scratch: Path, timeout: float
+) -> tuple[dict[str, Any], str]:
+    file = scratch / "requests.json"
+    file.write_text(json.dumps({"package": str(package), "models": str(models) + "/", "requests": requests}))
+    done = subprocess.run([node() or "node", str(SCRIPT), str(file)], capture_output=True, text=True, timeout=timeout, check=False)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {line["name"]: line for line in lines}, done.stderr
+
+
+def _answers_of_page(
+    package: Path, models: Path, requests: list[dict[str, Any]], scratch: Path, timeout: float, *, is_gpu: bool
+) -> tuple[dict[str, Any], str]:
+    """A page for each model: what one leaves behind does not fail the next."""
+    answers, said = {}, []
+    folders = {"/models/": str(models), "/job/": str(scratch), "/files/": str(scratch / "twins")}
+    for model in dict.fromkeys(request["model"] for request in requests):
+        asked = [request for request in requests if request["model"] == model]
+        text = json.dumps({"requests": asked}).replace(str(scratch / "twins") + "/", "/files/")
+        (scratch / "requests.json").write_text(text)
+        command = [node() or "node", "--experimental-websocket", str(SCRIPT.with_name("browser.mjs")), "--modules", str(package.parents[1]),
+                   "--page", "requests_page.html", "--folders", json.dumps(folders), "--seconds", "300"]  # fmt: skip
+        done = subprocess.run([*command, *(["--webgpu"] if is_gpu else [])], capture_output=True, text=True, timeout=timeout, check=False)
+        said.append(f"{model}: {done.stderr or done.stdout[:300]}")
+        if done.returncode == 0:
+            answers |= {line["name"]: line for line in json.loads(done.stdout)["answers"]}
+    return answers, "\n".join(said)
 
 
 def quiet() -> None:

@@ -1,9 +1,9 @@
 // Opens a page of this folder in headless Chromium and prints what it computed as JSON:
 //
 //   node --experimental-websocket browser.mjs --modules node_modules --bundle FOLDER [--page page.html] [--name minilm] [--webgpu]
-//       [--query '{"key": "value"}'] [--screenshot FILE.png] [--browser chromium]
+//       [--query '{"key": "value"}'] [--folders '{"/job/": "FOLDER"}'] [--screenshot FILE.png] [--browser chromium]
 //
-// The page finds the bundle under its name. With --webgpu it has a GPU, in software. Everything comes from a server on localhost that this script runs: the page, the engine's files, and the bundle.
+// The page finds the bundle under its name, and other folders where --folders says. With --webgpu it has a GPU, in software. Everything comes from a server on localhost that this script runs: the page, the engine's files, and the bundle.
 import { spawn } from 'node:child_process';
 import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -20,6 +20,7 @@ const { values: options } = parseArgs({
     name: { type: 'string', default: 'minilm' },
     webgpu: { type: 'boolean', default: false },
     query: { type: 'string', default: '{}' },
+    folders: { type: 'string', default: '{}' },
     screenshot: { type: 'string' },
     browser: { type: 'string', default: 'chromium' },
     seconds: { type: 'string', default: '180' },
@@ -29,7 +30,9 @@ const here = dirname(fileURLToPath(import.meta.url));
 const FOLDERS = {
   '/lib/': join(options.modules, '@huggingface/transformers/dist'),
   '/ort/': join(options.modules, 'onnxruntime-web/dist'),
-  [`/models/${options.name}/`]: options.bundle,
+  '/page/': here,
+  ...(options.bundle ? { [`/models/${options.name}/`]: options.bundle } : {}),
+  ...JSON.parse(options.folders),
 };
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm', '.json': 'application/json' };
 

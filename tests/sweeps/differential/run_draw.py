@@ -2,8 +2,8 @@
 
     python run_draw.py REQUEST.json
 
-The request has ``seed``, ``index``, ``program`` (argosy), ``python`` (what ARGOSY_PYTHON is to be), ``folder`` (scratch) and ``output``,
-a file that the row is written to."""
+The request has ``seed``, ``index``, ``program`` (argosy), ``python`` (what ARGOSY_PYTHON is to be), ``folder`` (scratch), ``output``,
+a file that the row is written to, and ``schemes``: whether exports with weights in few bits are compared instead."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from sweeps.differential.checkpoint import load, make_checkpoint
 from sweeps.differential.draw import draw
 from sweeps.differential.engines import EXTRAS, play_texts
 from sweeps.differential.play import TOLERANCES, Opened, Played, play, set_rounding
+from sweeps.differential.schemes import ROUNDED, drawn_schemes
 from warm import CPU_FILE, cpu_seconds, renew_threads
 
 BACKENDS = {"pt2": "out.pt2", "onnx": "out-onnx", "executorch": "out-pte"}
@@ -39,37 +40,67 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
         make_checkpoint(drawn, model)
     except Exception as error:  # noqa: BLE001 - code of the model's own
         return row | {"invalid": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
-    expected: dict[str, list[Any]] = {}
-
-    def eager(dtype: str) -> list[Any]:
-        if dtype not in expected:
-            expected[dtype] = expected_runs(load(model, drawn.head, dtype), drawn)
-            if dtype != "float32":
-                set_rounding(expected[dtype], expected_runs(load(model, drawn.head, dtype).float(), drawn))
-        return expected[dtype]
-
-    reasons = [run.reason for run in eager(drawn.dtype)]
+    eager = Eager(model, drawn)
+    reasons = [run.reason for run in eager.runs(drawn.dtype)]
     if all(reasons):
         return row | {"invalid": reasons[0]}
+    if request["schemes"]:
+        for scheme in drawn_schemes(drawn):
+            found = _backend(request, scheme.arguments, model, folder / "out", eager, _comparing(scheme.extra))
+            row["backends"][scheme.name] = found | {"scheme": " ".join(scheme.arguments)}
+        return row
     for backend, name in BACKENDS.items():
         row["backends"][backend] = _backend(request, (backend,), model, folder / name, eager, _compare)
     for extra in drawn.extras:
-        arguments, kind = EXTRAS[extra]
-        compare = functools.partial(_compare_texts, kind)
-        row["backends"][extra] = _backend(request, arguments, model, folder / f"out-{extra}", eager, compare)
+        row["backends"][extra] = _backend(request, EXTRAS[extra][0], model, folder / f"out-{extra}", eager, _comparing(extra))
     return row
 
 
-def _backend(request: dict[str, Any], arguments: tuple[str, ...], model: Path, output: Path, eager: Any, compare: Any) -> dict[str, Any]:
+class Eager:
+    """What the model answers, in the dtype of an export and with the weights that it stores."""
+
+    def __init__(self, model: Path, drawn: Any) -> None:
+        self._model, self._drawn = model, drawn
+        self._expected: dict[str, list[Any]] = {}
+
+    def runs(self, dtype: str) -> list[Any]:
+        if dtype not in self._expected:
+            self._expected[dtype] = expected_runs(load(self._model, self._drawn.head, dtype), self._drawn)
+            if dtype != "float32":
+                set_rounding(self._expected[dtype], expected_runs(load(self._model, self._drawn.head, dtype).float(), self._drawn))
+        return self._expected[dtype]
+
+    def of(self, export: Any, dtype: str) -> tuple[list[Any], float]:
+        """And how far off an export may be."""
+        from argosy.check.schemes import QuantizedModel
+
+        quantized = export.manifest.get("quantized")
+        if not quantized:
+            return self.runs(dtype), TOLERANCES[dtype]
+        model = load(self._model, self._drawn.head, dtype)
+        with (stored := QuantizedModel(model, quantized)):
+            runs = expected_runs(model, self._drawn)
+        if dtype != "float32":
+            wide = load(self._model, self._drawn.head, dtype).float()
+            with QuantizedModel(wide, quantized):
+                set_rounding(runs, expected_runs(wide, self._drawn))
+        return runs, max(TOLERANCES[dtype], ROUNDED if stored.rounds_rows else 0)
+
+
+def _comparing(extra: str) -> Any:
+    return functools.partial(_compare_texts, EXTRAS[extra][1]) if extra else _compare
+
+
+def _backend(request: dict[str, Any], arguments: tuple[str, ...], model: Path, output: Path, eager: Eager, compare: Any) -> dict[str, Any]:
     from argosy.check.engines import find_export
 
     code, said = _export(request, arguments, model, output, "--check", "off")
     if code != 0:
         return {"verdict": "refused", "code": code, "note": _reason(said).replace(request["python"], "python")}
     try:
-        dtype = find_export(output).dtype
-        runs = eager(dtype)
-        found = _isolated(lambda: _verdict(compare(output, runs, TOLERANCES[dtype]), dtype), output.parent / "played.json")
+        export = find_export(output)
+        runs, tolerance = eager.of(export, export.dtype)
+        found = _isolated(lambda: _verdict(compare(output, runs, tolerance), export.dtype), output.parent / "played.json")
     except Exception as error:  # noqa: BLE001 - what the export says of itself, or transformers of the checkpoint
         found = {"verdict": "not opened", "note": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
     if found["verdict"] in ("wrong", "not opened", "crashed"):

@@ -20,15 +20,15 @@ NAMES = {
 }
 #: What users would find out by themselves.
 UNTOLD = ("silent", "crashed", "not opened")
-_HEAD = """# Differential sweep
+_HEAD = """# Differential sweep{title}
 
-Configurations drawn by seed over what real checkpoints vary, each saved as a small checkpoint with random weights, exported to the three
-backends with default flags and compared with the eager model of transformers: prompts, cached steps one by one and in pieces, padded
-batches, greedy tokens. Written by `python tests/sweeps differential --count {count} --seed {seed} --table docs/coverage/differential.md`.
+Configurations drawn by seed over what real checkpoints vary, each saved as a small checkpoint with random weights, exported {how}:
+prompts, cached steps one by one and in pieces, padded
+batches, greedy tokens. Written by `python tests/sweeps differential{flag} --count {count} --seed {seed} --table docs/coverage/differential{suffix}.md`.
 
 | verdict | is |
 |---|---|
-| right | all calls within {tolerance} of the largest value in float32 (1e-2 in float16, 4e-2 in bfloat16; or four times what rounding does to eager there, a quarter at most) |
+| right | all calls within {tolerance} of the largest value in float32 (1e-2 in float16, 4e-2 in bfloat16; or four times what rounding does to eager there, a quarter at most{more}) |
 | refused | the export ends with an error |
 | call refused | what was called was right, and the engine or the stated range refuses a call |
 | caught | the export with its own check ends with an error; without it the file would be wrong |
@@ -47,8 +47,17 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, int]:
     return dict(counts.most_common())
 
 
-def page(rows: list[dict[str, Any]], seed: int) -> list[str]:
-    return [_HEAD.format(count=len(rows), seed=seed, tolerance="1e-4"), *_totals(rows), *_families(rows), *_findings(rows)]
+_DEFAULT = {"title": "", "flag": "", "suffix": "", "more": "",
+            "how": "to the three backends with default flags and compared with the eager model of transformers"}  # fmt: skip
+_SCHEMES = {"title": ", weights in few bits", "flag": " --schemes", "suffix": "-schemes",
+            "more": "; a tenth where activations are rounded to eight bits",
+            "how": "to ONNX (and as bundles for ONNX Runtime GenAI) in 4 and 8 bits and to ExecuTorch, in schemes that are drawn too, and compared with "
+                   "the eager model of transformers whose weights and activations went through the same arithmetic"}  # fmt: skip
+
+
+def page(rows: list[dict[str, Any]], seed: int, *, schemes: bool = False) -> list[str]:
+    head = _HEAD.format(count=len(rows), seed=seed, tolerance="1e-4", **(_SCHEMES if schemes else _DEFAULT))
+    return [head, *_totals(rows), *_families(rows), *_findings(rows)]
 
 
 def _totals(rows: list[dict[str, Any]]) -> list[str]:

@@ -31,6 +31,15 @@ def test_exports_of_a_draw_are_right(index: int) -> None:
         assert "right" in found["runs"].values()
 
 
+@pytest.mark.parametrize("index", (6, 21), ids=_name)
+def test_exports_of_a_draw_in_few_bits_are_right(index: int) -> None:
+    row = run_draw(PROGRAM, SEED, index, schemes=True)
+    assert "invalid" not in row, row["invalid"]
+    assert [name.split()[0] for name in row["backends"]] == ["onnx", "onnx", "executorch"]
+    for scheme, found in row["backends"].items():
+        assert found["verdict"] == "right", f"{scheme}: {found}"
+
+
 def test_draws_depend_on_seed_and_index_alone() -> None:
     assert draw(3, 17) == draw(3, 17)
     assert draw(3, 17).fields != draw(4, 17).fields
