@@ -22,6 +22,7 @@ std::vector<std::string> no_arguments(const BackendOptions&) { return {}; }
 void add_quantization(std::vector<std::string>& arguments, const onnx::Quantization& how) {
   if (!how.is_wanted()) return;
   arguments.push_back(format("--quantize={}", onnx::quantization_text(how)));
+  if (how.is_dynamic) return;
   arguments.push_back(format("--quantize-block={}", how.block));
   arguments.push_back(format("--quantize-method={}", onnx::name_of(how.method)));
   if (!how.is_symmetric) arguments.emplace_back("--quantize-zero-points");

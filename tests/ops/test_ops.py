@@ -54,7 +54,8 @@ def test_every_translation_has_a_row() -> None:
     of_engines = {
         "aten.rms_norm.default", "argosy.rotary.default", "onnx.group_query_attention.default", "onnx.linear_attention.default",
         "onnx.sum_and_norm.default", "onnx.experts.default", "onnx.multi_head_attention.default", "onnx.matmul_nbits.default",
-        "onnx.gather_block_quantized.default", "onnx.quantized_experts.default",
+        "onnx.gather_block_quantized.default", "onnx.quantized_experts.default", "onnx.dynamic_product.default",
+        "onnx.gather_rows.default",
     }  # fmt: skip
     assert sorted(set(_core.onnx_translations()) - COVERED - at_borders - of_engines) == []
 

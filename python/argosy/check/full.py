@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import ExportError
 from .checked import Checked
-from .comparison import ROUNDED_ROWS, Comparison, Report, cpu_seconds, load_model, real_shapes
+from .comparison import Comparison, Report, bundle_tolerance, cpu_seconds, load_model, real_shapes
 from .engines import ENGINES, Export, find_export, open_files
 from .rows import Row
 from .samples import take_samples
@@ -121,8 +121,7 @@ def check_bundle(
         scheme = QuantizedModel(model, quantized)
         with scheme:
             expected = expected_runs(model, against, count, **settings)
-        if scheme.rounds_rows:
-            checked.tolerance = tolerance = max(tolerance, ROUNDED_ROWS[0])
+        checked.tolerance = tolerance = bundle_tolerance(scheme, tolerance)
     if before is not None:
         with scheme:
             checked.rows += before.rows(answers(model, against, text, audio))

@@ -1,4 +1,4 @@
-"""Weights in few bits as ONNX Runtime's MatMulNBits and GatherBlockQuantized have them, with NumPy: the same bits."""
+"""Weights in few bits as ONNX Runtime's MatMulNBits, GatherBlockQuantized and MatMulInteger have them, with NumPy: the same bits."""
 
 from __future__ import annotations
 
@@ -29,6 +29,30 @@ def rounded_blocks(x: torch.Tensor, group: int) -> torch.Tensor:
     scale = blocks.abs().amax(-1, keepdim=True) / 127
     integers = torch.where(scale > 0, blocks / scale, 0).round()
     return (integers * scale).flatten(-2)[..., :width].to(x.dtype)
+
+
+def rows_of_bytes(weight: torch.Tensor, _group: int, *, is_signed: bool) -> torch.Tensor:
+    """What comes back of a weight [rows, width] that has a scale for each row, as quantize_dynamic has it by channel."""
+    values = weight.detach().float().numpy()
+    least = np.minimum(values.min(1, keepdims=True), 0).astype(np.float64)
+    most = np.maximum(values.max(1, keepdims=True), 0).astype(np.float64)
+    step = 2 * np.maximum(-least, most) / 254 if is_signed else (most - least) / 255
+    is_tiny = step < np.finfo(np.float32).tiny
+    zeros = np.zeros_like(step) if is_signed else np.where(is_tiny, 0, np.round(-least / np.where(is_tiny, 1, step)))
+    scale = np.where(is_tiny, 1, step).astype(np.float32)
+    integers = np.clip(np.round(values / scale) + zeros, *((-128, 127) if is_signed else (0, 255)))
+    return torch.from_numpy((integers - zeros).astype(np.float32) * scale).to(weight.dtype)
+
+
+def rounded_whole(x: torch.Tensor, _group: int) -> torch.Tensor:
+    """Activations in eight bits, one scale and zero point for all of them: DynamicQuantizeLinear."""
+    wide = x.float()
+    low, high = wide.amin().clamp(max=0), wide.amax().clamp(min=0)
+    scale = (high - low) / 255
+    if scale == 0:
+        return x
+    zero = (-low / scale).clamp(0, 255).round()
+    return ((((wide / scale).round() + zero).clamp(0, 255) - zero) * scale).to(x.dtype)
 
 
 def _stored(weight: torch.Tensor, group: int, *, method: Callable[..., np.ndarray]) -> torch.Tensor:

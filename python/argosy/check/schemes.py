@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .onnx_schemes import onnx_blocks, rounded_blocks
+from .onnx_schemes import onnx_blocks, rounded_blocks, rounded_whole, rows_of_bytes
 
 #: How often a scale is fitted to its integers.
 _FITS = 20
@@ -57,6 +57,7 @@ def rounded_rows(x: torch.Tensor, _group: int) -> torch.Tensor:
     return ((((wide * scale).round() + zero).clamp(-128, 127) - zero) / scale).to(x.dtype)
 
 
+_SIGNED, _UNSIGNED = partial(rows_of_bytes, is_signed=True), partial(rows_of_bytes, is_signed=False)
 _ROUNDED_4, _ROUNDED_8 = partial(fitted, bits=4), partial(fitted, bits=8)
 SCHEMES = {
     ("linear", "8da4w"): Scheme(partial(fitted, bits=4, short_scales=True), rounded_rows),
@@ -65,6 +66,10 @@ SCHEMES = {
     ("linear", "8w"): Scheme(_ROUNDED_8),
     ("embedding", "8w"): Scheme(_ROUNDED_8),
     ("embedding", "4w"): Scheme(_ROUNDED_4),
+    **{(use, "dynamic-int8"): Scheme(_SIGNED, rounded_whole) for use in ("linear", "product")},
+    **{(use, "dynamic-uint8"): Scheme(_UNSIGNED, rounded_whole) for use in ("linear", "product")},
+    ("embedding", "dynamic-int8"): Scheme(_SIGNED),
+    ("embedding", "dynamic-uint8"): Scheme(_UNSIGNED),
 }
 
 
@@ -144,6 +149,11 @@ class QuantizedModel(TorchFunctionMode):
     def rounds_rows(self) -> bool:
         return any(each.scheme.rounded is not None for each in self._stored.values())
 
+    @property
+    def rounds_tensors(self) -> bool:
+        """With one scale for all activations of a call."""
+        return any(each.scheme.rounded is rounded_whole for each in self._stored.values())
+
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         if func is torch.nn.functional.linear:
@@ -159,7 +169,14 @@ class QuantizedModel(TorchFunctionMode):
             if stored is not None:
                 ids = args[0] if args else kwargs["input"]
                 return func(ids, stored.weight)
+        elif func is torch.nn.functional.multi_head_attention_forward:  # what it calls is not seen here
+            args = tuple(map(self._linear_weight, args))
+            kwargs = {name: self._linear_weight(each) for name, each in kwargs.items()}
         return func(*args, **kwargs)
+
+    def _linear_weight(self, argument: Any) -> Any:
+        stored = self._stored.get(("linear", id(argument)))
+        return argument if stored is None else stored.weight
 
 
 def _arguments(names: tuple[str, ...], args: tuple, kwargs: Mapping[str, Any]) -> list[Any]:

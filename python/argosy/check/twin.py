@@ -18,7 +18,7 @@ from ..capture.components import Shape
 from ..capture.session import Session, shape_limits
 from ..errors import ExportError
 from .checked import Checked
-from .comparison import ROUNDED_ROWS, Comparison, Report, axis_rows, cpu_seconds, load_model, real_shapes
+from .comparison import Comparison, Report, axis_rows, bundle_tolerance, cpu_seconds, load_model, real_shapes
 from .engines import ENGINES, Export, find_export, open_files
 from .rows import Row
 from .schemes import QuantizedModel
@@ -146,8 +146,7 @@ def _check_bundle(dtype: str, session: Session, folder: Path, request: TwinReque
     scheme: contextlib.AbstractContextManager = contextlib.nullcontext()
     if quantized := opened.manifest.get("quantized"):
         scheme = stored = QuantizedModel(session.twin, quantized, dtype=getattr(torch, dtype))
-        if stored.rounds_rows:
-            tolerance = max(tolerance, ROUNDED_ROWS[0])
+        tolerance = bundle_tolerance(stored, tolerance)
     with scheme:
         expected = expected_runs(session.twin, None, NEW_TOKENS, batches=runner.batches, own_settings=runner.own_settings,
                                  pads_behind=runner.pads_behind)  # fmt: skip

@@ -20,6 +20,7 @@ std::vector<std::byte> bytes_of(std::span<const T> values) {
 
 // Of ops with several results: the element type of those after the first, where it is not that of the first.
 DType later_type(std::string_view op, size_t result, DType first) {
+  if (op == "DynamicQuantizeLinear") return result == 1 ? DType::kF32 : first;
   if (op == "TopK" || op == "Unique" || op == "MaxPool") return result == 0 ? first : DType::kI64;
   return first;
 }

@@ -141,6 +141,8 @@ DType result_type(std::string_view op, std::span<const DType> inputs, const std:
   if (holds(kBoolResults, op)) return kBool;
   if (holds(kIntResults, op)) return kI64;
   ARGOSY_CHECK(op != "Cast" && op != "ConstantOfShape", format("{} is made by a function of its own", op));
+  if (op == "DynamicQuantizeLinear") return kU8;
+  if (op == "MatMulInteger") return kI32;
   if (op == "Where" || op == "OneHot") return inputs[op == "Where" ? 1 : 2];
   if (op == "EyeLike" || op == "RandomNormalLike" || op == "RandomUniformLike") {
     for (const Attribute& attribute : attributes) {

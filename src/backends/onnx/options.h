@@ -29,9 +29,12 @@ struct QuantizeRule {
 /// An accuracy level: the one that is fast on the device.
 inline constexpr int kDevicesAccuracy = -1;
 
-/// How weights are stored in few bits: MatMulNBits and GatherBlockQuantized of ONNX Runtime.
+/// How weights are stored in few bits: for MatMulNBits and GatherBlockQuantized of ONNX Runtime, or for MatMulInteger.
 struct Quantization {
-  int bits = 0;                     // of linear layers: 4 or 8; 0: as they are
+  int bits = 0;  // of linear layers: 4 or 8; 0: as they are
+  /// A scale for each row of 8 bits, signed if symmetric; activations are rounded to 8 bits at run time, a scale for
+  /// each tensor. Products are MatMulInteger; blocks, method and accuracy level mean nothing then.
+  bool is_dynamic = false;
   std::vector<QuantizeRule> rules;  // exceptions; of several that fit the last one counts
   int64_t block = 32;               // values that share a scale
   QuantizeMethod method = QuantizeMethod::kLargest;

@@ -11,6 +11,7 @@
 #include "passes/aten_builder.h"
 #include "passes/pipeline.h"
 #include "passes/quantized_weights.h"
+#include "tensor/quantize_rows.h"
 #include "tensor/quantize_source.h"
 
 namespace argosy::onnx {
@@ -76,7 +77,8 @@ class Quantizer {
     if (stored_.empty() && !left_.empty()) {
       return fail(ErrorCode::kInvalidInput,
                   format("--quantize fits none of the weights, {} among them", quoted(left_.begin()->first)),
-                  "quantised products take float32 and float16: give --dtype float32 or float16");
+                  how_.is_dynamic ? "products in integers take float32: give --dtype float32"
+                                  : "quantised products take float32 and float16: give --dtype float32 or float16");
     }
     if (stored_.empty()) {
       return fail(ErrorCode::kInvalidInput,
@@ -106,6 +108,7 @@ class Quantizer {
     if (value == nullptr || !f.graph()[*value].weight.is_valid()) return nullptr;
     const Weight& weight = program_[f.graph()[*value].weight];
     bool is_float = weight.dtype == DType::kF32 || weight.dtype == DType::kF16;
+    if (how_.is_dynamic) is_float = weight.dtype == DType::kF32;
     return is_float && weight.shape.size() == rank ? &weight : nullptr;
   }
 
@@ -140,10 +143,27 @@ class Quantizer {
     return &found->second;
   }
 
+  /// By rows, for products in integers: values as they are or turned, scales and perhaps zero points.
+  Result<Stored*> stored_rows(const Weight& weight, TensorSourcePtr source, bool is_turned) {
+    auto [found, is_new] = stored_.try_emplace(format("rows {} {}", is_turned, source->recipe()));
+    if (!is_new) return &found->second;
+    const std::string name = format("{}.{}{}", weight.name, encoding_of(how_, 8), is_turned ? "" : ".rows");
+    ARGOSY_TRY(QuantizedRows rows, quantized_rows(source, how_.is_symmetric));
+    if (is_turned) {
+      ARGOSY_TRY(rows.values, transposed(std::move(rows.values), {1, 0}));
+    }
+    Stored& data = found->second;
+    data.outputs.push_back(add_weight(program_, name, std::move(rows.values)));
+    data.outputs.push_back(add_weight(program_, name + ".scales", std::move(rows.scales)));
+    if (rows.zero_points)
+      data.outputs.push_back(add_weight(program_, name + ".zero_points", std::move(rows.zero_points)));
+    return &data;
+  }
+
   ValueId bind(const RuleContext& context, WeightId id) { return bound_.value(context, id); }
 
   bool is_too_short(const Weight& weight, int64_t width) {
-    if (width >= how_.block) return false;
+    if (how_.is_dynamic || width >= how_.block) return false;
     short_.insert(weight.name);
     return true;
   }
@@ -163,7 +183,9 @@ class Quantizer {
           bool is_matrix = is_product && weight.shape.size() == 2;
           bool are_matrices = (is_product || is_choice) && weight.shape.size() == 3;
           if (!is_float(weight.dtype) || !(is_matrix || are_matrices) || kept_.contains(weight.name)) return;
-          if (short_.contains(weight.name) || std::ranges::min(std::span(weight.shape).last(2)) < how_.block) return;
+          if (short_.contains(weight.name) ||
+              (!how_.is_dynamic && std::ranges::min(std::span(weight.shape).last(2)) < how_.block))
+            return;
           left_[weight.name] = static_cast<uint64_t>(weight.source->bytes());
         });
       }
@@ -177,8 +199,8 @@ class Quantizer {
   void note(const Weight& weight, std::string_view use, int bits) {
     names_.insert(weight.name);
     std::string encoding = encoding_of(how_, bits);
-    if ((use == kLinear || use == kProduct) && level_for(weight) == 4) encoding += "-a8";
-    note_quantized(program_, {weight.name, std::string(use), encoding, how_.block});
+    if ((use == kLinear || use == kProduct) && !how_.is_dynamic && level_for(weight) == 4) encoding += "-a8";
+    note_quantized(program_, {weight.name, std::string(use), encoding, how_.is_dynamic ? 0 : how_.block});
   }
 
   Status product(RuleContext& context, std::string_view input, std::string_view other, std::string_view use) {
@@ -194,10 +216,19 @@ class Quantizer {
     if (is_turned) {
       ARGOSY_TRY(source, transposed(std::move(source), {1, 0}));
     }
-    ARGOSY_TRY(Stored * data, stored(weight, std::move(source), bits));
+    ARGOSY_TRY(Stored * data, how_.is_dynamic ? stored_rows(weight, std::move(source), true)
+                                              : stored(weight, std::move(source), bits));
     note(weight, use, bits);
     std::vector<ValueId> values;
     for (WeightId output : data->outputs) values.push_back(bind(context, output));
+    if (how_.is_dynamic) {
+      f.become(kDynamicProduct, {{"input", f.argument(input)},
+                                 {"weight", values[0]},
+                                 {"scales", values[1]},
+                                 {"zero_points", values.size() > 2 ? Argument(values[2]) : Argument(None{})},
+                                 {"bias", is_turned ? Argument(None{}) : f.argument("bias")}});
+      return {};
+    }
     f.become(kMatMulNBits, {{"input", f.argument(input)},
                             {"weight", values[0]},
                             {"scales", values[1]},
@@ -216,6 +247,7 @@ class Quantizer {
     if (found == nullptr) return {};
     const Weight weight = *found;
     int bits = bits_for(context, weight, true);
+    if (bits != 0 && how_.is_dynamic) return embedding_rows(context, f, weight);
     // The op knows whole blocks only.
     if (bits == 0 || is_too_short(weight, weight.shape[1]) || weight.shape[1] % how_.block != 0) return {};
     ARGOSY_TRY(Stored * data, stored(weight, weight.source, bits));
@@ -229,6 +261,16 @@ class Quantizer {
                                      {"zero_points", zeros},
                                      {"bits", int64_t{bits}},
                                      {"block_size", how_.block}});
+    return {};
+  }
+
+  Status embedding_rows(RuleContext& context, AtenBuilder& f, const Weight& weight) {
+    ARGOSY_TRY(Stored * data, stored_rows(weight, weight.source, false));
+    note(weight, kEmbedding, 8);
+    ValueId values = bind(context, data->outputs[0]), scales = bind(context, data->outputs[1]);
+    Argument zeros = bind_zeros(context, *data);
+    f.become(kGatherRows,
+             {{"weight", values}, {"indices", f.argument("indices")}, {"scales", scales}, {"zero_points", zeros}});
     return {};
   }
 
@@ -248,6 +290,7 @@ class Quantizer {
   }
 
   Status experts(RuleContext& context) {
+    if (how_.is_dynamic) return {};  // the engine has no such op for them
     AtenBuilder f(context);
     constexpr std::string_view kMatrices[] = {"first", "second"};
     std::vector<Weight> weights;
@@ -306,12 +349,14 @@ std::string_view name_of(QuantizeMethod method) {
 std::string quantization_text(const Quantization& how) {
   auto text_of = [](int bits) { return bits == 0 ? std::string("float") : format("int{}", bits); };
   std::vector<std::string> items;
-  if (how.bits != 0) items.push_back(text_of(how.bits));
+  if (how.is_dynamic) items.push_back(encoding_of(how, how.bits));
+  if (how.bits != 0 && !how.is_dynamic) items.push_back(text_of(how.bits));
   for (const QuantizeRule& rule : how.rules) items.push_back(format("{}={}", rule.where, text_of(rule.bits)));
   return join(items, ",");
 }
 
 std::string encoding_of(const Quantization& how, int bits) {
+  if (how.is_dynamic) return how.is_symmetric ? "dynamic-int8" : "dynamic-uint8";
   bool has_zeros = how.method == QuantizeMethod::kWeighted || !how.is_symmetric;
   std::string text = format("{}{}", has_zeros ? "uint" : "int", bits);
   return how.method == QuantizeMethod::kLargest ? text : format("{}-{}", text, name_of(how.method));
@@ -322,6 +367,7 @@ Pass quantize_weights(const Quantization& how) {
                                              {"block", how.block},
                                              {"method", static_cast<int64_t>(how.method)},
                                              {"symmetric", how.is_symmetric ? 1 : 0},
+                                             {"dynamic", how.is_dynamic ? 1 : 0},
                                              {"accuracy", how.accuracy_level},
                                              {"half-accuracy", how.half_accuracy_level}};
   for (const QuantizeRule& rule : how.rules) settings[format("{}{}", kRulePrefix, rule.where)] = rule.bits;
@@ -343,6 +389,7 @@ Result<Pass> quantize_weights_with(std::string_view settings) {
     if (name == "block") how.block = number;
     if (name == "method") how.method = static_cast<QuantizeMethod>(number);
     if (name == "symmetric") how.is_symmetric = number != 0;
+    if (name == "dynamic") how.is_dynamic = number != 0;
     if (name == "accuracy") how.accuracy_level = static_cast<int>(number);
     if (name == "half-accuracy") how.half_accuracy_level = static_cast<int>(number);
     if (name.starts_with(kRulePrefix)) how.rules.push_back({name.substr(kRulePrefix.size()), static_cast<int>(number)});
@@ -359,14 +406,18 @@ Status read_quantization(std::string_view text, Quantization& how) {
     size_t equals = item.find('=');
     std::string_view where = equals == std::string_view::npos ? "" : item.substr(0, equals);
     std::string_view what = equals == std::string_view::npos ? item : item.substr(equals + 1);
-    int bits = what == "int4" ? 4 : what == "int8" ? 8 : 0;
-    bool is_known = bits != 0 || (what == "float" && !where.empty());
+    const bool is_dynamic = what == "dynamic-int8" || what == "dynamic-uint8";
+    int bits = what == "int4" ? 4 : what == "int8" || is_dynamic ? 8 : 0;
+    bool is_known = where.empty() ? bits != 0 : !is_dynamic && (bits != 0 || what == "float");
     if (!is_known || (where.empty() && equals != std::string_view::npos)) {
       return fail(ErrorCode::kInvalidInput, format("--quantize does not know {}", quoted(item)),
-                  "write int4 or int8, then exceptions: int4,lm_head=int8,mlp.down_proj=float,embedding=int4");
+                  "write int4, int8, dynamic-int8 or dynamic-uint8, then exceptions: "
+                  "int4,lm_head=int8,mlp.down_proj=float,embedding=int4");
     }
     if (where.empty()) {
       how.bits = bits;
+      how.is_dynamic = is_dynamic;
+      if (is_dynamic) how.is_symmetric = what == "dynamic-int8";
     } else {
       how.rules.push_back({std::string(where), bits});
     }
@@ -378,6 +429,10 @@ Status check_quantization(const Quantization& how) {
   auto is_known = [](int bits) { return bits == 0 || bits == 4 || bits == 8; };
   bool has_known = is_known(how.bits) && std::ranges::all_of(how.rules, is_known, &QuantizeRule::bits);
   if (!has_known) return fail(ErrorCode::kInvalidInput, "weights are stored in 4 or 8 bits", "use int4 or int8");
+  if (how.is_dynamic && std::ranges::any_of(how.rules, [](const QuantizeRule& rule) { return rule.bits == 4; })) {
+    return fail(ErrorCode::kInvalidInput, format("{} has weights of 8 bits only", encoding_of(how, 8)),
+                "write int8 or float in its exceptions, or --quantize int8");
+  }
   if (how.block < 16 || how.block > 256 || (how.block & (how.block - 1)) != 0) {
     return fail(ErrorCode::kInvalidInput, format("--quantize-block {} fits no kernel", how.block),
                 "use 16, 32, 64, 128 or 256");

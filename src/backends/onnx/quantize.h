@@ -19,6 +19,14 @@ inline constexpr std::string_view kGatherBlockQuantized =
     "onnx::gather_block_quantized(Tensor weight, Tensor indices, Tensor scales, Tensor? zero_points, int bits, int "
     "block_size) -> Tensor";
 
+/// input @ weight + bias in integers: `weight` i8 or u8 [in, out], `scales` [out], `zero_points` [out] of u8. The input
+/// is rounded to 8 bits, with a scale and a zero point for all of it.
+inline constexpr std::string_view kDynamicProduct =
+    "onnx::dynamic_product(Tensor input, Tensor weight, Tensor scales, Tensor? zero_points, Tensor? bias) -> Tensor";
+/// Rows of a weight [rows, width] in 8 bits, a scale for each row.
+inline constexpr std::string_view kGatherRows =
+    "onnx::gather_rows(Tensor weight, Tensor indices, Tensor scales, Tensor? zero_points) -> Tensor";
+
 /// Experts whose weights [experts, out, bytes] are stored so; the rest as kExpertsOfEngine has it.
 inline constexpr std::string_view kQuantizedExperts =
     "onnx::quantized_experts(Tensor input, Tensor router, Tensor first, Tensor first_scales, Tensor? "
@@ -33,7 +41,7 @@ inline constexpr std::string_view kQuantizedExperts =
 Pass quantize_weights(const Quantization& how);
 Result<Pass> quantize_weights_with(std::string_view settings);
 
-/// Reads "int4,lm_head=int8,embedding=int4": bits of linear layers, and rules.
+/// Reads "int4,lm_head=int8,embedding=int4" or "dynamic-int8": bits of linear layers, and rules.
 Status read_quantization(std::string_view text, Quantization& how);
 /// The text that it is read from.
 std::string quantization_text(const Quantization& how);

@@ -33,6 +33,27 @@ void emit_gather(const NodeTranslator& e, const Translation&) {
                   {"block_size", e.integer("block_size")}}));
 }
 
+// dynamic_product(Tensor input, Tensor weight, Tensor scales, Tensor? zero_points, Tensor? bias) -> Tensor
+void emit_dynamic_product(const NodeTranslator& e, const Translation&) {
+  // In the order in which the engine recognises them as one op.
+  Refs rounded = e.builder().node("DynamicQuantizeLinear", {e.tensor("input")}, 3);
+  Refs inputs = {rounded[0], e.tensor("weight"), rounded[2]};
+  if (Ref zeros = e.tensor("zero_points"); zeros.is_valid()) inputs.push_back(zeros);
+  Ref sums = e.cast(e.node("MatMulInteger", std::move(inputs)), DType::kF32);
+  Ref product = e.mul(sums, e.mul(rounded[1], e.tensor("scales")));
+  Ref bias = e.tensor("bias");
+  e.yield(bias.is_valid() ? e.add(product, bias) : product);
+}
+
+// gather_rows(Tensor weight, Tensor indices, Tensor scales, Tensor? zero_points) -> Tensor
+void emit_gather_rows(const NodeTranslator& e, const Translation&) {
+  auto rows = [&](std::string_view name) { return e.node("Gather", {e.tensor(name), e.tensor("indices")}); };
+  auto column = [&](Ref value) { return e.unsqueeze(value, {-1}); };
+  Ref values = e.cast(rows("weight"), DType::kF32);
+  if (e.tensor("zero_points").is_valid()) values = e.sub(values, column(e.cast(rows("zero_points"), DType::kF32)));
+  e.yield(e.mul(values, column(rows("scales"))));
+}
+
 // quantized_experts(Tensor input, Tensor router, Tensor first, Tensor first_scales, Tensor? first_zero_points, …)
 void emit_quantized_experts(const NodeTranslator& e, const Translation&) {
   Attributes attributes = experts_attributes(e);
@@ -52,6 +73,8 @@ constexpr Translation kQuantized[] = {
     {"onnx.quantized_experts.default", emit_quantized_experts},
     {"onnx.gather_block_quantized.default", emit_gather},
     {"onnx.matmul_nbits.default", emit_matmul_nbits},
+    {"onnx.dynamic_product.default", emit_dynamic_product},
+    {"onnx.gather_rows.default", emit_gather_rows},
 };
 
 }  // namespace
