@@ -1,10 +1,12 @@
 #include "command_line.h"
 
 #include <algorithm>
+#include <iostream>
 #include <map>
 
 #include "argosy/version.h"
 #include "base/text.h"
+#include "command_line_errors.h"
 #include "command_line_parts.h"
 
 namespace argosy::cli {
@@ -13,20 +15,21 @@ namespace {
 void add_global(CLI::App& app, GlobalOptions& options) {
   const std::map<std::string, LogLevel> levels = {
       {"error", LogLevel::kError}, {"warn", LogLevel::kWarn}, {"info", LogLevel::kInfo}, {"debug", LogLevel::kDebug}};
-  app.add_option("--log-level", options.log_level, "error, warn (default), info or debug")
-      ->transform(CLI::CheckedTransformer(levels).description(""));
+  app.add_option("--log-level", options.log_level, "error, warn (default), info or debug")->transform(one_of(levels));
   const std::map<std::string, ProgressMode> modes = {{"auto", ProgressMode::kAuto},
                                                      {"bar", ProgressMode::kBar},
                                                      {"json", ProgressMode::kJson},
                                                      {"off", ProgressMode::kOff}};
   app.add_option("--progress", options.progress, "auto (default), bar, json (one object a line) or off")
-      ->transform(CLI::CheckedTransformer(modes).description(""));
+      ->transform(one_of(modes));
 }
 
 void add_inspect(CLI::App& app, InspectOptions& options) {
   CLI::App* command =
       app.add_subcommand("inspect", "Show what is in a file or folder: interface, ops, tensors, totals");
-  command->add_option("path", options.path, ".pt2, .capture, .ir, .onnx, .pte, .safetensors, an index, or a folder")
+  command
+      ->add_option("path", options.path,
+                   ".pt2, .capture, .ir, .onnx, .pte, .safetensors, an index, or a folder: a model's or a bundle's")
       ->required();
   command->add_flag("--json", options.json, "Everything, as one JSON object");
   command->add_option("--top", options.top, "Rows of long lists (0: all)")
@@ -167,7 +170,7 @@ void add_lint(CLI::App& app, LintOptions& options) {
   CLI::App* command = app.add_subcommand("lint", "Check a bundle, whoever wrote it, against its engine's conventions");
   command->add_option("folder", options.folder, "The bundle's folder");
   command->add_option("--for", options.engine, "Which engine (default: the one that the folder is made for)")
-      ->check(CLI::IsMember(names_of_engines()).description(""));
+      ->check(one_of(names_of_engines()));
   command->add_flag("--json", options.json, "As one JSON object");
   command->add_flag("--list-rules", options.list_rules, "List the rules and stop");
 }
@@ -196,6 +199,20 @@ void check(const LintOptions& options) {
   if (!options.list_rules && options.folder.empty()) throw CLI::RequiredError("folder");
 }
 
+/// As help lists commands.
+void group_by_topic(CLI::App& app) {
+  const std::pair<const char*, std::vector<const char*>> topics[] = {
+      {"Make", {"export", "capture", "weights"}},
+      {"Look and try", {"explain", "inspect", "run", "check", "lint"}},
+      {"Share and keep", {"push", "cache", "doctor"}},
+      {"For developers of argosy", {"opt", "replay"}},
+  };
+  for (const auto& [topic, commands] : topics) {
+    for (const char* command : commands) app.get_subcommand(command)->group(topic);
+  }
+  app.footer("\nargosy help COMMAND says more, as in: argosy help export onnx\n");
+}
+
 }  // namespace
 
 std::vector<std::string> with_dashes(std::vector<std::string> arguments) {
@@ -205,6 +222,15 @@ std::vector<std::string> with_dashes(std::vector<std::string> arguments) {
     std::replace(argument.begin(),
                  argument.begin() + static_cast<ptrdiff_t>(std::min(argument.find('='), argument.size())), '_', '-');
   }
+  return arguments;
+}
+
+/// "help export onnx" is "export onnx --help".
+std::vector<std::string> with_help(std::vector<std::string> arguments) {
+  if (arguments.empty()) return {"--help"};
+  if (arguments.front() != "help") return arguments;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
   return arguments;
 }
 
@@ -229,29 +255,37 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   app.require_subcommand(1);
   app.fallthrough();  // global flags may follow the subcommand
   add_global(app, result.global);
-  add_inspect(app, inspect);
+  add_export(app, export_options);
+  add_capture(app, capture);
+  add_weights(app, weights);
   add_explain(app, explain);
+  add_inspect(app, inspect);
+  add_run(app, run_options);
+  add_check(app, check_options);
+  add_lint(app, lint);
+  add_push(app, push);
+  add_cache(app, cache);
+  add_doctor(app, doctor);
   add_opt(app, opt);
   add_replay(app, replay);
-  add_capture(app, capture);
-  add_cache(app, cache);
-  add_weights(app, weights);
-  add_export(app, export_options);
-  add_check(app, check_options);
-  add_run(app, run_options);
-  add_push(app, push);
-  add_lint(app, lint);
-  add_doctor(app, doctor);
+  group_by_topic(app);
 
+  arguments = with_dashes(with_help(std::move(arguments)));
   try {
-    std::vector<std::string> reversed = with_dashes(std::move(arguments));
+    std::vector<std::string> reversed = arguments;
     std::reverse(reversed.begin(), reversed.end());  // CLI11 takes them from the back
     app.parse(std::move(reversed));
     if (app.got_subcommand("opt")) check(opt);
     if (app.got_subcommand("run")) check(run_options);
     if (app.got_subcommand("lint")) check(lint);
   } catch (const CLI::ParseError& error) {
-    exit_code = app.exit(error) == 0 ? kDone : kUsage;
+    if (error.get_exit_code() == 0) {
+      app.exit(error);  // prints help, or the version
+      exit_code = kDone;
+    } else {
+      std::cerr << to_text(usage_error(app, error, arguments));
+      exit_code = kUsage;
+    }
     return std::nullopt;
   }
   if (app.got_subcommand("inspect")) result.command = std::move(inspect);

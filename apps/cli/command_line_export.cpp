@@ -10,6 +10,17 @@
 
 namespace argosy::cli {
 
+std::string not_one_of(const std::string& text, const std::vector<std::string>& names) {
+  return format("{} is not one of {}", quoted(text), join(names, ", "));
+}
+
+CLI::Validator one_of(const std::vector<std::string>& names) {
+  return {[names](std::string& text) -> std::string {
+            return std::ranges::find(names, text) == names.end() ? not_one_of(text, names) : "";
+          },
+          ""};
+}
+
 void add_model(CLI::App& command, ModelOptions& options, const std::string& what, const std::string& name) {
   command.add_option(name, options.model, what)->required();
   command.add_option("--revision", options.revision, "Of ORG/NAME: a branch, a tag or a commit (default: main)");
@@ -25,7 +36,7 @@ std::map<std::string, std::string> names_of_dtypes() {
 void add_dtype(CLI::App* command, std::string& dtype) {
   command->add_option("--dtype", dtype, "auto (default: the configuration's), float32, float16 or bfloat16; fp32 …")
       ->transform(CLI::Transformer(names_of_dtypes()).description(""))
-      ->check(CLI::IsMember({"auto", "float32", "float16", "bfloat16"}).description(""));
+      ->check(one_of({"auto", "float32", "float16", "bfloat16"}));
 }
 
 std::vector<std::string> names_of_engines(std::string_view backend) {
@@ -42,7 +53,7 @@ void add_recipe(CLI::App& command, ExecutorchOptions& options) {
   command
       .add_option("--recipe", options.lowering.recipe,
                   "For ExecuTorch: xnnpack (default: wherever it can) or portable (ExecuTorch's own kernels alone)")
-      ->transform(CLI::CheckedTransformer(recipes).description(""));
+      ->transform(one_of(recipes));
 }
 
 namespace {
@@ -95,7 +106,7 @@ CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::strin
   command
       ->add_option("--check", options.check,
                    "Compare with the model: twin (default: a small one of its kind), full (its own weights) or off")
-      ->transform(CLI::CheckedTransformer(modes).description(""));
+      ->transform(one_of(modes));
   command->add_option("--text", options.given.text,
                       "With --check full: a file of text that model and export both read");
   command->add_option("--audio", options.given.audio, "With --check full: a WAV file that both hear");
@@ -134,13 +145,13 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
       ->add_option("--weights", onnx.weights,
                    "copy (default: one data file beside the models), link (to the checkpoint's own files, on the same "
                    "file system) or embed (in the models, up to 2 GB)")
-      ->transform(CLI::CheckedTransformer(weights).description(""));
+      ->transform(one_of(weights));
   const std::map<std::string, onnx::Optimize> levels = {
       {"off", onnx::Optimize::kOff}, {"safe", onnx::Optimize::kSafe}, {"engine", onnx::Optimize::kEngine}};
   command
       ->add_option("--optimize", onnx.lowering.optimize,
                    "off, safe (ops of ONNX only), or engine (default: also what the engine of --for has of its own)")
-      ->transform(CLI::CheckedTransformer(levels).description(""));
+      ->transform(one_of(levels));
   onnx::Quantization& quantization = onnx.lowering.quantization;
   command->add_option_function<std::string>(
       "--quantize",
@@ -154,7 +165,7 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
   const std::map<std::string, QuantizeMethod> methods = {
       {"default", QuantizeMethod::kLargest}, {"rtn", QuantizeMethod::kNearest}, {"k_quant", QuantizeMethod::kWeighted}};
   command->add_option("--quantize-method", quantization.method, "As ONNX Runtime has them: default, rtn or k_quant")
-      ->transform(CLI::CheckedTransformer(methods).description(""));
+      ->transform(one_of(methods));
   command->add_flag("--quantize-zero-points{false}", quantization.is_symmetric,
                     "Blocks of weights need not be centred at zero");
   command
@@ -170,14 +181,14 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
           format("What ONNX Runtime runs the graphs on: {} (default: cpu); with --for genai it decides which ops "
                  "of the engine's own they have",
                  join(device_names, ", ")))
-      ->check(CLI::IsMember(device_names).description(""));
+      ->check(one_of(device_names));
   command->add_flag("--add", options.adds,
                     "Add the variants of --dtype to the bundle that is there; files of its others stay as they are");
   std::vector<std::string> engine_names = names_of_engines("onnx");
   command
       ->add_option("--for,--engine", onnx.engine,
                    format("What the folder is for: {} (default: plain)", join(engine_names, ", ")))
-      ->check(CLI::IsMember(engine_names).description(""));
+      ->check(one_of(engine_names));
 }
 
 template <class Quantization>
@@ -186,7 +197,7 @@ void add_quantization(CLI::App& command, const std::string& flag, const std::str
   std::vector<std::string> words;
   for (const auto& [name, encoding] : names) words.push_back(name);
   command.add_option(flag, options.encoding, format("Quantise {}: {}", what, join(words, ", ")))
-      ->transform(CLI::CheckedTransformer(names).description(""));
+      ->transform(one_of(names));
   command.add_option(flag + "-group-size", options.group_size, "Weights that share a scale (default: the encoding's)")
       ->check(CLI::Range(0, 1 << 20).description(""));
 }

@@ -11,6 +11,26 @@
 
 namespace argosy::cli {
 
+/// "4bit is not one of 4w, 8w"
+std::string not_one_of(const std::string& text, const std::vector<std::string>& names);
+
+/// For an option whose values have names.
+template <class Value>
+CLI::Validator one_of(const std::map<std::string, Value>& values) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values) names.push_back(name);
+  return {[values, names](std::string& text) -> std::string {
+            auto found = values.find(text);
+            if (found == values.end()) return not_one_of(text, names);
+            text = std::to_string(static_cast<long>(found->second));
+            return "";
+          },
+          ""};
+}
+
+/// For an option that is one of these names.
+CLI::Validator one_of(const std::vector<std::string>& names);
+
 /// What every command has that takes a model.
 void add_model(CLI::App& command, ModelOptions& options, const std::string& what, const std::string& name = "--model");
 

@@ -70,7 +70,7 @@ TEST(CommandLineTest, help_and_version_end_with_success) {
 }
 
 TEST(CommandLineTest, rejects_what_makes_no_sense_as_usage) {
-  EXPECT_EQ(refused({}), kUsage);
+  EXPECT_EQ(refused({"--nonsense"}), kUsage);
   EXPECT_EQ(refused({"nonsense"}), kUsage);
   EXPECT_EQ(refused({"inspect"}), kUsage);
   EXPECT_EQ(refused({"explain"}), kUsage);
@@ -127,6 +127,47 @@ TEST(CommandLineTest, push_takes_a_folder_and_a_repository_and_no_token) {
 TEST(CommandLineTest, check_takes_a_number_of_tokens) {
   EXPECT_EQ(std::get<CheckOptions>(parsed({"check", "b", "--against", "m", "--tokens", "32"}).command).tokens, 32);
   EXPECT_EQ(refused({"check", "b", "--against", "m", "--tokens", "0"}), kUsage);
+}
+
+std::string said(std::vector<std::string> arguments) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(refused(std::move(arguments)), kUsage);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(CommandLineTest, says_what_was_probably_meant) {
+  EXPECT_EQ(said({"exprot", "onnx"}),
+            "error[invalid-input]: there is no command \"exprot\"\n"
+            "  hint: did you mean export? argosy --help lists all\n");
+  EXPECT_EQ(said({"export", "onnx", "--modle", "m"}),
+            "error[invalid-input]: there is no option \"--modle\"\n"
+            "  hint: did you mean --model? argosy export onnx --help lists all\n");
+  EXPECT_EQ(said({"export", "tflite", "--model", "m"}),
+            "error[invalid-input]: there is no command \"tflite\"\n  hint: argosy export --help lists all\n");
+  // Values and paths are no words of the program.
+  EXPECT_EQ(said({"inspect", "exprot", "--top", "many"}).find("there is no"), std::string::npos);
+}
+
+TEST(CommandLineTest, says_which_values_there_are) {
+  EXPECT_EQ(said({"export", "executorch", "--model", "m", "--qlinear", "4bit"}),
+            "error[invalid-input]: --qlinear: \"4bit\" is not one of 4w, 8da4w, 8da8w, 8w\n"
+            "  hint: see argosy export executorch --help\n");
+  EXPECT_NE(said({"export", "onnx", "--model", "m", "--for", "onnx"}).find("is not one of "), std::string::npos);
+}
+
+TEST(CommandLineTest, a_missing_command_lists_those_that_there_are) {
+  EXPECT_EQ(
+      said({"export"}),
+      "error[invalid-input]: argosy export needs a command: onnx, executorch, pt2\n  hint: see argosy export --help\n");
+}
+
+TEST(CommandLineTest, help_is_a_command_too) {
+  for (std::vector<std::string> arguments : {std::vector<std::string>{}, {"help"}, {"help", "export", "onnx"}}) {
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(refused(arguments), kDone);
+    std::string text = testing::internal::GetCapturedStdout();
+    EXPECT_NE(text.find(arguments.size() < 3 ? "Look and try:" : "--opset"), std::string::npos) << text;
+  }
 }
 
 }  // namespace

@@ -1,13 +1,9 @@
 #include <algorithm>
-#include <set>
 
 #include "base/text.h"
+#include "bundle_graphs.h"
 #include "commands.h"
-#include "driver/export_manifest.h"
 #include "inspect_format.h"
-#include "io/file.h"
-#include "io/inside_folder.h"
-#include "io/names.h"
 #include "table.h"
 
 namespace argosy::cli {
@@ -16,57 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr ptrdiff_t kMaxLines = 40;  // in full; further graphs of a folder are one line each
-constexpr int kMaxDepth = 2;         // of folders in which graphs are looked for
 constexpr size_t kMaxGraphs = 64;
-
-bool is_graph(std::string_view name) { return name.ends_with(".onnx") || name.ends_with(".pte"); }
-
-/// The graphs of a folder, by their paths in it, and what the folder says of itself.
-struct Folder {
-  std::vector<std::string> graphs;
-  std::string about;
-};
-
-/// What a manifest lists. Its names may be anything: those that lead out of the folder are errors.
-Result<Folder> listed_graphs(const fs::path& folder) {
-  Folder result;
-  fs::path path = folder / kBundleManifest;
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) return result;
-  ARGOSY_TRY(std::string text, read_text_file(path, kMaxManifest));
-  ARGOSY_TRY(JsonDocument manifest, JsonDocument::parse_owned(std::move(text), quoted(path.native(), 1000)));
-  std::set<std::string> seen;  // a program is listed once for each of its methods
-  for (JsonView graph : manifest.root().find("graphs").items()) {
-    std::string file = text_at(graph, "file");
-    if (!is_graph(file) || !seen.insert(file).second) continue;
-    if (!is_plain_relative_path(file)) {
-      return fail(
-          ErrorCode::kInvalidInput,
-          format("{} lists {}, which is not a plain path inside the folder", quoted(path.native(), 1000), quoted(file)),
-          "name the file itself");
-    }
-    ARGOSY_TRY_STATUS(check_inside_folder(folder / file, folder));
-    result.graphs.push_back(std::move(file));
-  }
-  std::string engine = text_at(manifest.root(), "engine"), model = text_at(manifest.root(), "model_class");
-  if (!model.empty()) result.about += ", " + printable(model);
-  if (!engine.empty()) result.about += ", for " + printable(engine);
-  return result;
-}
-
-/// All graphs that are in a folder.
-std::vector<std::string> graphs_in(const fs::path& folder) {
-  std::vector<std::string> graphs;
-  std::error_code failure;
-  for (fs::recursive_directory_iterator it(folder, failure), end; !failure && it != end; it.increment(failure)) {
-    std::error_code ignored;
-    if (it.depth() >= kMaxDepth) it.disable_recursion_pending();
-    if (is_graph(it->path().filename().string()) && it->is_regular_file(ignored))
-      graphs.push_back(it->path().lexically_relative(folder).generic_string());
-  }
-  std::ranges::sort(graphs);
-  return graphs;
-}
 
 Result<std::string> explain_file(const fs::path& path, const std::string& name) {
   ARGOSY_TRY(InputKind kind, input_kind(path));
@@ -85,7 +31,7 @@ Result<std::string> explain_file(const fs::path& path, const std::string& name) 
 Result<std::string> explain(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return explain_file(path, path.string());
-  ARGOSY_TRY(Folder folder, listed_graphs(path));
+  ARGOSY_TRY(BundleGraphs folder, listed_graphs(path));
   if (folder.graphs.empty()) folder.graphs = graphs_in(path);
   if (folder.graphs.empty()) {
     return fail(ErrorCode::kNotFound, format("there is no .onnx or .pte file in {}", path.string()),

@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "bundle_graphs.h"
 #include "commands.h"
 #include "driver/read_input.h"
 #include "inspect/graph_html.h"
@@ -12,7 +13,8 @@ namespace {
 /// Of a page: it says nothing of where the file is.
 std::string title_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-Result<std::string> inspect(const InspectOptions& options, const Environment& environment, Diagnostics& diagnostics) {
+Result<std::string> inspect_one(const InspectOptions& options, const Environment& environment,
+                                Diagnostics& diagnostics) {
   ARGOSY_TRY(InputKind kind, input_kind(options.path));
   if (!options.html.empty() && kind != InputKind::kExecutorch && kind != InputKind::kOnnx) {
     return fail(ErrorCode::kInvalidInput, format("there is no page of a {}", describe(kind)),
@@ -47,6 +49,25 @@ Result<std::string> inspect(const InspectOptions& options, const Environment& en
   ARGOSY_TRY_STATUS(verify_input(program.program, diagnostics));
   ProgramReport report = inspect_program(program.program);
   return options.json ? program_json(options.path, kind, report) : program_text(options.path, kind, report, top);
+}
+
+/// A folder that an export wrote is inspected graph by graph; another one is a checkpoint.
+Result<std::string> inspect(const InspectOptions& options, const Environment& environment, Diagnostics& diagnostics) {
+  ARGOSY_TRY(BundleGraphs bundle, listed_graphs(options.path));
+  if (bundle.graphs.empty()) return inspect_one(options, environment, diagnostics);
+  if (!options.html.empty()) {
+    return fail(ErrorCode::kInvalidInput, format("{} has {} graphs", options.path, bundle.graphs.size()),
+                format("name one for --html: {}/{}", options.path, bundle.graphs[0]));
+  }
+  std::vector<std::string> texts;
+  for (const std::string& graph : bundle.graphs) {
+    InspectOptions one = options;
+    one.path = (std::filesystem::path(options.path) / graph).string();
+    ARGOSY_TRY(std::string text, inspect_one(one, environment, diagnostics));
+    if (options.json) text.erase(text.find_last_not_of('\n') + 1);
+    texts.push_back(std::move(text));
+  }
+  return options.json ? format("{{\"graphs\": [{}]}}\n", join(texts, ", ")) : join(texts, "\n");
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ def test_version_is_that_of_the_project(argosy: Argosy) -> None:
 
 
 def test_wrong_usage_ends_with_2(argosy: Argosy) -> None:
-    for arguments in ([], ["nonsense"], ["inspect"], ["opt", "--no-such-flag"], ["doctor", "--log-level", "loud"]):
+    for arguments in (["nonsense"], ["inspect"], ["opt", "--no-such-flag"], ["doctor", "--log-level", "loud"]):
         stdout, stderr = argosy.run(*arguments, code=2)
         assert stderr and not stdout
 

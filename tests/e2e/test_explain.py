@@ -161,6 +161,14 @@ def test_folders_of_anybody(exporter: Exporter, fused: Path, tmp_path: Path) -> 
     assert "gone.onnx" in exporter.run("explain", tmp_path, code=1)[1]
 
 
+def test_a_bundle_is_inspected_graph_by_graph(exporter: Exporter, fused: Path) -> None:
+    said, _ = exporter.run("inspect", fused)
+    assert said == exporter.run("inspect", fused / "model.onnx")[0]
+    assert [each["kind"] for each in exporter.json("inspect", fused)["graphs"]] == ["onnx"]
+    _, stderr = exporter.run("inspect", fused, "--html", fused.parent / "page.html", code=1)
+    assert "name one for --html" in stderr
+
+
 def test_what_cannot_be_explained_is_refused(exporter: Exporter, twins: Path, tmp_path: Path) -> None:
     said = exporter.run("explain", twins / "llama", code=1)[1]
     assert "there is no .onnx or .pte file in" in said and "argosy export" in said
