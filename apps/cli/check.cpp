@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "cache/check_report.h"
 #include "commands.h"
+#include "frontends/capture/weight_plan.h"
+#include "io/file.h"
 #include "model_source.h"
 #include "python.h"
 #include "subprocess.h"
@@ -21,9 +23,27 @@ namespace fs = std::filesystem;
 constexpr const char* kModule = "argosy.check";
 constexpr std::string_view kPlain = "plain";
 constexpr size_t kShownWrong = 8;
+constexpr uint64_t kMaxSettings = uint64_t{16} << 20;
 
 void add(std::vector<std::string>& arguments, const char* flag, const std::string& value) {
   if (!value.empty()) arguments.insert(arguments.end(), {flag, value});
+}
+
+template <class Adapters>
+void add_adapters(std::vector<std::string>& arguments, const Adapters& adapters) {
+  for (const auto& [name, folder] : adapters)
+    add(arguments, "--adapter-apart", format("{}={}", name, fs::path(folder).string()));
+}
+
+/// What a twin's adapters are made after.
+Result<std::string> adapters_text(const CaptureRequest& request) {
+  std::string text;
+  for (const auto& [name, folder] : request.adapters_apart) {
+    ARGOSY_TRY(Checkpoint tensors, Checkpoint::open(folder / "adapter_model.safetensors"));
+    ARGOSY_TRY(std::string settings, read_text_file(folder / "adapter_config.json", kMaxSettings));
+    text += format("\n{} {} {}\n{}", name, headers_hash(tensors), settings.size(), settings);
+  }
+  return text;
 }
 
 /// What is wrong, a line for each call.
@@ -96,12 +116,15 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
                         const BackendOptions& options, const Environment& environment, Terminal& terminal) {
   CheckOutcome outcome;
   std::string engine = backend.name == "onnx" && options.onnx.engine != kPlain ? options.onnx.engine : "";
-  auto key = twin_check_key(capture, backend.name, join(backend.graph_arguments(options), " ") + engine);
+  auto adapters = adapters_text(request);
+  if (!adapters) return {CheckOutcome::Kind::kNotRun, "an adapter cannot be read", ""};
+  auto key = twin_check_key(capture, backend.name, join(backend.graph_arguments(options), " ") + engine + *adapters);
   if (!key) return {CheckOutcome::Kind::kNotRun, "the capture cannot be read", ""};
   std::vector<std::string> arguments = {"--twin", request.model.string()};
   add(arguments, "--engine", std::string(backend.name));
   for (const std::string& each : backend.graph_arguments(options)) arguments.push_back("--option=" + each);
   add(arguments, "--for", engine);
+  add_adapters(arguments, request.adapters_apart);
   add(arguments, "--program", own_program());
   add(arguments, "--task", request.task);
   add(arguments, "--shape", request.shape);
@@ -147,6 +170,7 @@ CheckOutcome check_written(const fs::path& written, const std::string& variant, 
   add(arguments, "--engine", std::string(backend));
   add(arguments, "--text", given.text);
   add(arguments, "--audio", given.audio);
+  add_adapters(arguments, request.adapters_apart);
   if (request.trust_remote_code) arguments.emplace_back("--trust-remote-code");
   return run_module_check(arguments, report.path, "comparing with the model's own weights", environment, terminal);
 }
@@ -169,6 +193,7 @@ int run_check(const CheckOptions& options, const Environment& environment, const
   add(command, "--text", options.given.text);
   add(command, "--audio", options.given.audio);
   add(command, "--variant", options.variant);
+  add_adapters(command, options.adapters_apart);
   if (options.tokens > 0) add(command, "--tokens", format("{}", options.tokens));
   if (options.json) command.emplace_back("--json");
   if (options.source.trust_remote_code) command.emplace_back("--trust-remote-code");

@@ -136,6 +136,8 @@ void add_check(CLI::App& app, CheckOptions& options) {
   command->add_option("--audio", options.given.audio, "A WAV file that both hear, for figures of quality");
   command->add_option("--variant", options.variant,
                       "Of a bundle that has several: fp32, q4 and so on (default: its first)");
+  add_adapters_apart(*command, options.adapters_apart,
+                     "NAME=DIR: a LoRA adapter that the bundle has in a file of its own; again for another");
   command->add_option("--tokens", options.tokens, "Instead: so many greedy tokens, in the engine that a bundle is for")
       ->check(CLI::Range(1, 4096).description(""));
   command->add_flag("--json", options.json, "The table as one JSON object");
@@ -146,6 +148,7 @@ void add_run(CLI::App& app, RunOptions& options) {
   command->add_option("bundle", options.bundle, "The folder that argosy export onnx --for ENGINE wrote")->required();
   command->add_option("--variant", options.variant,
                       "Of a bundle that has several: fp32, q4 and so on (default: its first)");
+  command->add_option("--adapter", options.adapter, "A LoRA adapter that the bundle has in a file of its own, by name");
   command->add_option("--prompt", options.prompt, "What the text goes on from");
   command->add_option("--image", options.images, "A file, for models that see; again for another")
       ->allow_extra_args(false);

@@ -28,6 +28,33 @@ void add_model(CLI::App& command, ModelOptions& options, const std::string& what
   command.add_flag("--trust-remote-code", options.trust_remote_code, "Run code that comes with the model");
 }
 
+namespace {
+
+/// "NAME=DIR"; the name is that of a file, too.
+void add_adapter_apart(const std::string& text, std::map<std::string, std::string>& adapters) {
+  constexpr std::string_view kFlag = "--adapter-apart";
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  const size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  const bool is_name = equals != std::string::npos && !name.empty() && name.size() <= 64 && name[0] != '.' &&
+                       name[0] != '-' && name.find_first_not_of(kLetters) == std::string::npos;
+  if (!is_name || equals + 1 == text.size()) {
+    throw CLI::ValidationError(std::string(kFlag),
+                               format("{} is not NAME=DIR; a name has letters, digits, _, - and .", quoted(text)));
+  }
+  if (!adapters.emplace(name, text.substr(equals + 1)).second)
+    throw CLI::ValidationError(std::string(kFlag), format("two adapters are called {}", quoted(name)));
+}
+
+}  // namespace
+
+void add_adapters_apart(CLI::App& command, std::map<std::string, std::string>& adapters, const std::string& what) {
+  auto read = [&adapters](const std::vector<std::string>& all) {
+    for (const std::string& each : all) add_adapter_apart(each, adapters);
+  };
+  command.add_option_function<std::vector<std::string>>("--adapter-apart", read, what)->allow_extra_args(false);
+}
+
 std::map<std::string, std::string> names_of_dtypes() {
   return {{"auto", "auto"},    {"float32", "float32"},   {"fp32", "float32"}, {"float16", "float16"},
           {"fp16", "float16"}, {"bfloat16", "bfloat16"}, {"bf16", "bfloat16"}};
@@ -184,6 +211,9 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
       ->check(one_of(device_names));
   command->add_flag("--add", options.adds,
                     "Add the variants of --dtype to the bundle that is there; files of its others stay as they are");
+  add_adapters_apart(*command, options.adapters_apart,
+                     "NAME=DIR: a LoRA adapter of PEFT that is not merged but can be switched on by its name, with "
+                     "--for genai; again for another");
   std::vector<std::string> engine_names = names_of_engines("onnx");
   command
       ->add_option("--for,--engine", onnx.engine,

@@ -34,6 +34,9 @@ CLI::Validator one_of(const std::vector<std::string>& names);
 /// What every command has that takes a model.
 void add_model(CLI::App& command, ModelOptions& options, const std::string& what, const std::string& name = "--model");
 
+/// --adapter-apart NAME=DIR, any number of times.
+void add_adapters_apart(CLI::App& command, std::map<std::string, std::string>& adapters, const std::string& what);
+
 /// As they may be written, and what they are.
 std::map<std::string, std::string> names_of_dtypes();
 void add_dtype(CLI::App* command, std::string& dtype);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "driver/earlier_bundle.h"
 #include "driver/variants.h"
+#include "engines/engine.h"
 #include "model_source.h"
 
 namespace argosy::cli {
@@ -22,6 +23,19 @@ Status check_variants(const ExportOptions& options) {
                 "leave out one of them");
   if (!options.capture.empty())
     return fail(ErrorCode::kInvalidInput, format("{} needs captures of its own", asked), "leave out --capture");
+  return {};
+}
+
+Status check_adapters_apart(const ExportOptions& options) {
+  if (options.adapters_apart.empty()) return {};
+  const engines::Engine* engine = engines::find_engine(options.backend_options.onnx.engine);
+  if (engine == nullptr || !engine->limits.switches_adapters) {
+    return fail(ErrorCode::kInvalidInput, "--adapter-apart is for an engine that switches adapters",
+                "add --for genai, or merge an adapter: --adapter");
+  }
+  if (options.adds)
+    return fail(ErrorCode::kInvalidInput, "--adapter-apart adds nothing to files that stay as they are",
+                "export all variants anew, without --add");
   return {};
 }
 
@@ -64,6 +78,7 @@ Status find_files(const fs::path& model, const Backend& backend, ExportJob& job,
   }
   ARGOSY_TRY(job.checkpoint, Checkpoint::open(model));
   ARGOSY_TRY_STATUS(add_adapter(options.adapter, job.checkpoint, job.request));
+  ARGOSY_TRY_STATUS(add_adapters_apart(options.adapters_apart, job.checkpoint, job.request));
   ARGOSY_TRY(job.capture_work, capture_work(job.request));
   ARGOSY_TRY(job.plan_work, weight_plan_work(job.request, job.checkpoint));
   job.capture_work.renew = job.plan_work.renew = options.recapture;
@@ -83,6 +98,7 @@ std::vector<std::string> options_of_graphs(const ExportJob& job) {
   if (!job.options.task.empty()) asked.push_back(format("--task={}", job.options.task));
   if (!job.options.shape.empty()) asked.push_back(format("--shape={}", job.options.shape));
   if (job.options.prefill) asked.emplace_back("--prefill");
+  for (const auto& [name, folder] : job.request.adapters_apart) asked.push_back(format("--adapter-apart={}", name));
   if (job.request.dtype != "auto") asked.push_back(format("--dtype={}", job.request.dtype));
   return asked;
 }
@@ -99,6 +115,7 @@ Result<ExportJobs> find_jobs(const ExportOptions& options, const Backend& backen
     return fail(ErrorCode::kUnsupportedFeature, "--check full compares with the model alone, without its adapter",
                 "leave out --check full, or merge the adapter with PEFT and export the merged model");
   }
+  ARGOSY_TRY_STATUS(check_adapters_apart(options));
   ARGOSY_TRY_STATUS(check_variants(options));
   ExportJobs jobs;
   auto add_variant = [&](const std::string& name) -> ExportJob& {

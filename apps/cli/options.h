@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -135,9 +136,10 @@ struct ExportOptions : GraphOptions {
   bool adds = false;                  // to those that the output has already
   std::string capture, plan;          // files; empty: from the cache, or made by Python
   std::string adapter;                // a folder; empty: none
-  std::string output;                 // empty: by the model's name
-  uint64_t memory_bytes = 0;          // the most that the process may take; 0: what it needs
-  int threads = 0;                    // 0: as many as there are cores, up to a few
+  std::map<std::string, std::string> adapters_apart;  // folders by names
+  std::string output;                                 // empty: by the model's name
+  uint64_t memory_bytes = 0;                          // the most that the process may take; 0: what it needs
+  int threads = 0;                                    // 0: as many as there are cores, up to a few
   CheckMode check = CheckMode::kTwin;
   CheckedOn given;      // of CheckMode::kFull
   QualityLimits least;  // of CheckMode::kFull
@@ -150,14 +152,16 @@ struct CheckOptions {
   ModelOptions source;  // what it was exported from
   std::string calls;    // which ones; empty: all
   CheckedOn given;
-  std::string variant;  // of several in a bundle; empty: what its engine opens by itself
-  int tokens = 0;       // greedy ones in the bundle's engine, instead of calls; 0: calls
+  std::string variant;                                // of several in a bundle; empty: what its engine opens by itself
+  std::map<std::string, std::string> adapters_apart;  // folders by names, of adapters that the bundle has
+  int tokens = 0;                                     // greedy ones in the bundle's engine, instead of calls; 0: calls
   bool json = false;
 };
 
 struct RunOptions {
   std::string bundle;
   std::string variant;  // of several in it; empty: what its engine opens by itself
+  std::string adapter;  // of those that are in it; empty: none
   std::string prompt;
   std::vector<std::string> images, audios;  // files
   int max_new_tokens = 128;

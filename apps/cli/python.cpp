@@ -28,7 +28,11 @@ std::vector<std::string> arguments_of(const PythonWork& work, const std::filesys
   };
   add("--task", work.request.task);
   if (work.request.trust_remote_code) command.emplace_back("--trust-remote-code");
-  if (work.kind == CacheKind::kWeightPlan) add("--adapter", work.request.adapter.string());
+  if (work.kind == CacheKind::kWeightPlan) {
+    add("--adapter", work.request.adapter.string());
+    for (const auto& [name, folder] : work.request.adapters_apart)
+      add("--adapter-apart", format("{}={}", name, folder.string()));
+  }
   if (work.kind == CacheKind::kCapture) {
     add("--shape", work.request.shape);
     if (work.request.prefill) command.emplace_back("--prefill");
@@ -136,6 +140,16 @@ Status add_adapter(const std::string& adapter, Checkpoint& checkpoint, CaptureRe
   request.adapter = adapter;
   ARGOSY_TRY(Checkpoint tensors, Checkpoint::open(request.adapter / "adapter_model.safetensors"));
   return checkpoint.add(tensors, "adapter:");
+}
+
+Status add_adapters_apart(const std::map<std::string, std::string>& adapters, Checkpoint& checkpoint,
+                          CaptureRequest& request) {
+  for (const auto& [name, folder] : adapters) {
+    request.adapters_apart.emplace(name, folder);
+    ARGOSY_TRY(Checkpoint tensors, Checkpoint::open(std::filesystem::path(folder) / "adapter_model.safetensors"));
+    ARGOSY_TRY_STATUS(checkpoint.add(tensors, format("adapter:{}:", name)));
+  }
+  return {};
 }
 
 Result<PythonEnd> run_module(const std::string& module, const std::vector<std::string>& arguments,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,6 +57,9 @@ CaptureRequest capture_request(const GraphOptions& options, const std::filesyste
 Result<PythonWork> capture_work(const CaptureRequest& request);
 /// Opens the adapter in that folder, if it is not empty, beside the model's own tensors, for a plan that merges it.
 Status add_adapter(const std::string& adapter, Checkpoint& checkpoint, CaptureRequest& request);
+/// The same for adapters that are kept apart, folders by names.
+Status add_adapters_apart(const std::map<std::string, std::string>& adapters, Checkpoint& checkpoint,
+                          CaptureRequest& request);
 Result<PythonWork> weight_plan_work(const CaptureRequest& request, const Checkpoint& checkpoint);
 
 }  // namespace argosy::cli

@@ -15,6 +15,7 @@ int run_run(const RunOptions& options, const Environment& environment, Terminal&
   // Values behind "=": one that begins with a dash is no option.
   std::vector<std::string> command = {pythons[0], "-m", "argosy.run"};
   if (!options.variant.empty()) command.push_back("--variant=" + options.variant);
+  if (!options.adapter.empty()) command.push_back("--adapter=" + options.adapter);
   if (!options.prompt.empty()) command.push_back("--prompt=" + options.prompt);
   for (const std::string& file : options.images) command.push_back("--image=" + file);
   for (const std::string& file : options.audios) command.push_back("--audio=" + file);

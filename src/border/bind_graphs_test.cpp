@@ -129,6 +129,31 @@ TEST(Border, one_component_becomes_several_graphs) {
   EXPECT_EQ(program.components[1].outputs.size(), 1u);
 }
 
+constexpr const char* kProducts = R"(  output user "y"
+  graph (%x: f32[b, s, 8]) uses (%w = @w) {
+    %one: f32[b, s, 8] = aten.linear.default(input=%x, weight=%w, bias=None)
+    %two: f32[b, s, 8] = aten.linear.default(input=%one, weight=%w, bias=None)
+    %y: f32[b, s, 8] = aten.neg.default(self=%two)
+    return %y
+  })";
+
+TEST(Border, attaches_adapters_to_every_use_of_a_weight) {
+  Program program = program_of(kProducts);
+  program.weights[0].name = "layer.weight";
+  Program made = edited(program, {AttachAdapters{{"layer"}}});
+  ASSERT_EQ(made.components.size(), 1u);
+  EXPECT_EQ(inputs_of(made),
+            "x: f32[b, s, 8], layer.lora_A.weight: f32[8, lora_rank_1], layer.lora_B.weight: f32[lora_rank_1, 8]");
+  const std::string once = "aten.linear.default aten.matmul.default aten.matmul.default aten.add.Tensor ";
+  EXPECT_EQ(ops_of(made), once + once + "aten.neg.default");
+  EXPECT_EQ(outputs_of(made), "y[b, s, 8]");
+}
+
+TEST(Border, rejects_adapters_of_weights_that_are_not_multiplied_with) {
+  Program program = program_of(kProducts);
+  EXPECT_TRUE(is_refused(program, {AttachAdapters{{"layer"}}}));
+}
+
 TEST(Border, rejects_names_that_are_not_there_or_taken) {
   EXPECT_TRUE(is_refused(program_of(kState), {RenameInput{"x", "y"}}));
   EXPECT_TRUE(is_refused(program_of(kState), {RenameInput{"ids", "mask"}}));

@@ -127,9 +127,20 @@ struct KeepLastLogits {
   std::string output, mask;
 };
 
+/// What LoRA adapters add to products with the weights of these modules ("model.layers.0.self_attn.q_proj") is computed
+/// beside them, from two new inputs a module, [in, rank] and [rank, out] with any rank. A module whose weight the entry
+/// graph does not multiply with is an error.
+enum class AdapterMatrix : uint8_t { kDown, kUp };
+inline std::string adapter_input(const std::string& module, AdapterMatrix matrix) {
+  return module + (matrix == AdapterMatrix::kDown ? ".lora_A.weight" : ".lora_B.weight");
+}
+struct AttachAdapters {
+  std::vector<std::string> modules;
+};
+
 using Edit = std::variant<RenameInput, RenameOutput, DropOutput, WidenState, PostponeOutput, DropInput,
                           ComputeTokenTypes, GroupRows, AcceptGroupedRows, JoinOutputs, SpreadFeatures,
                           TakeSpreadFeatures, ComputePatchPositions, RenameDim, OrderInputs, CastInput, FillInput,
-                          AcceptEmptyState, ComputeCrossStates, DropFeatures, KeepLastLogits>;
+                          AcceptEmptyState, ComputeCrossStates, DropFeatures, KeepLastLogits, AttachAdapters>;
 
 }  // namespace argosy

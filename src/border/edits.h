@@ -27,5 +27,6 @@ void apply(Border& border, const TakeSpreadFeatures& edit);
 void apply(Border& border, const DropFeatures& edit);
 void apply(Border& border, const ComputePatchPositions& edit);
 void apply(Border& border, const ComputeCrossStates& edit);
+void apply(Border& border, const AttachAdapters& edit);
 
 }  // namespace argosy

@@ -137,6 +137,10 @@ Result<std::string> request_text(const CaptureRequest& request, std::span<const 
   return writer.take();
 }
 
+Result<std::string> adapter_settings(const fs::path& folder) {
+  return read_text_file(folder / "adapter_config.json", kMaxConfiguration);
+}
+
 }  // namespace
 
 std::span<const std::string_view> ignored_configuration_fields() { return kIgnored; }
@@ -156,9 +160,12 @@ Result<std::string> capture_key(const CaptureRequest& request) {
 Result<std::string> weight_plan_key(const CaptureRequest& request, const Checkpoint& checkpoint) {
   ARGOSY_TRY(std::string text, request_text(request, kIgnoredByPlans));
   if (!request.adapter.empty()) {
-    fs::path path = request.adapter / "adapter_config.json";
-    ARGOSY_TRY(std::string settings, read_text_file(path, kMaxConfiguration));
+    ARGOSY_TRY(std::string settings, adapter_settings(request.adapter));
     text += format("\n{}", settings);
+  }
+  for (const auto& [name, folder] : request.adapters_apart) {
+    ARGOSY_TRY(std::string settings, adapter_settings(folder));
+    text += format("\n{}={}\n{}", name, settings.size(), settings);
   }
   return hash_of(format("{}\n{}\n{}\n{}", kWeightPlanVersion, request.dtype, headers_hash(checkpoint), text));
 }

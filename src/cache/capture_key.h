@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct CaptureRequest {
   bool prefill = false;
   bool trust_remote_code = false;
   std::filesystem::path adapter;  // a folder with adapter_config.json, for weight plans; empty: none
+  std::map<std::string, std::filesystem::path> adapters_apart;  // such folders by names, which are not merged
 };
 
 /// Fields of a configuration, at any depth, that leave a capture's bytes alone whatever their value. The only ones that
@@ -35,7 +37,8 @@ Result<std::string> canonical_configuration(std::string_view text, std::string_v
 Result<std::string> capture_key(const CaptureRequest& request);
 
 /// The same for the plan of a checkpoint's weights: adds the names, dtypes and shapes of its tensors, and what the
-/// configuration says of their quantisation, and the adapter's configuration. The checkpoint has the adapter's tensors.
+/// configuration says of their quantisation, and the adapters' configurations. The checkpoint has the adapters'
+/// tensors.
 Result<std::string> weight_plan_key(const CaptureRequest& request, const Checkpoint& checkpoint);
 
 }  // namespace argosy

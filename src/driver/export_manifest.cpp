@@ -64,6 +64,13 @@ void write_quantized(JsonWriter& json, const std::vector<QuantizedWeight>& weigh
   json.end_array();
 }
 
+void write_adapters(JsonWriter& json, const std::vector<ManifestAdapter>& adapters) {
+  json.key("adapters").begin_array();
+  for (const ManifestAdapter& each : adapters)
+    json.begin_object().key("name").value(each.name).key("file").value(each.file).end_object();
+  json.end_array();
+}
+
 void write_check(JsonWriter& json, const ExportCheck& check) {
   json.key("check").begin_object().key("kind").value(check.kind).key("why").value(check.why);
   if (!check.compared.empty()) json.key("compared").value(check.compared);
@@ -157,6 +164,7 @@ std::string export_manifest(JsonView capture, const ManifestOptions& options) {
     write_names(json, options.files);
   }
   if (!options.quantized.empty()) write_quantized(json, options.quantized);
+  if (!options.adapters.empty()) write_adapters(json, options.adapters);
   if (!options.variants.empty()) write_variants(json, options.variants);
   write_check(json, options.check);
   json.end_object();

@@ -57,6 +57,11 @@ struct ManifestVariant {
   ExportCheck check;
 };
 
+/// A LoRA adapter that is kept apart, and its file.
+struct ManifestAdapter {
+  std::string name, file;
+};
+
 struct ManifestOptions {
   std::string_view format;     // "argosy-pt2"
   std::string_view component;  // the one that the file holds; empty: all of them
@@ -66,6 +71,7 @@ struct ManifestOptions {
   std::vector<ManifestGraph> graphs;
   std::vector<std::string> files;  // of a folder
   std::vector<QuantizedWeight> quantized;
+  std::vector<ManifestAdapter> adapters;
   std::vector<ManifestVariant> variants;  // if there are several; the first is what the rest describes
   std::optional<DType> dtype;             // of most weights, where the file does not show it
   // Of a folder:

@@ -20,10 +20,11 @@ struct EngineLimits {
   std::span<const std::string_view> components = {};    // a model must have one of these; empty: any will do
   bool takes_bfloat16 = true;
   bool takes_linked_weights = true;
-  bool takes_one_file = false;   // a graph alone, without a folder
-  bool has_runtime_ops = false;  // it runs ops of ONNX Runtime's own (com.microsoft)
-  bool has_variants = false;     // a bundle may have several, told by the names of their files
-  bool pads_at_end = false;      // shorter rows of a batch are filled up at their end, never in front
+  bool takes_one_file = false;     // a graph alone, without a folder
+  bool has_runtime_ops = false;    // it runs ops of ONNX Runtime's own (com.microsoft)
+  bool has_variants = false;       // a bundle may have several, told by the names of their files
+  bool switches_adapters = false;  // it feeds inputs that have defaults from files of LoRA adapters
+  bool pads_at_end = false;        // shorter rows of a batch are filled up at their end, never in front
 };
 
 /// What runs a bundle. Another one is another row, and a folder beside this file.

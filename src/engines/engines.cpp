@@ -15,8 +15,11 @@ constexpr std::string_view kGenaiFiles[] = {"tokenizer.json", "tokenizer_config.
 // The engine generates text, with one of these.
 constexpr std::string_view kGenaiComponents[] = {"decode", "decoder"};
 
-constexpr EngineLimits kGenaiLimits = {
-    .needed_files = kGenaiFiles, .components = kGenaiComponents, .has_runtime_ops = true, .pads_at_end = true};
+constexpr EngineLimits kGenaiLimits = {.needed_files = kGenaiFiles,
+                                       .components = kGenaiComponents,
+                                       .has_runtime_ops = true,
+                                       .switches_adapters = true,
+                                       .pads_at_end = true};
 constexpr EngineLimits kTransformersjsLimits = {
     .takes_bfloat16 = false, .takes_linked_weights = false, .has_variants = true};
 constexpr EngineLimits kOptimumLimits = {.takes_bfloat16 = false, .has_runtime_ops = true};

@@ -175,7 +175,10 @@ Result<LintedBundle> LintedBundle::read(const fs::path& folder, const ProgramRea
     graph.problem = excess(*model);
     if (!graph.problem.empty()) continue;
     graph.model = *std::move(model);
+    std::set<std::string_view> inputs;
+    for (const OnnxValue& input : graph.model->inputs) inputs.insert(input.name);
     for (const OnnxInitializer& tensor : graph.model->initializers) {
+      if (inputs.contains(tensor.name)) graph.defaults.insert(tensor.name);
       LintedGraph::Weights& weights = graph.weights[tensor.type];
       ++weights.count;
       weights.bytes += tensor.bytes;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@ struct LintedGraph {
   std::optional<OnnxModel> model;             // without its initializers; none: it could not be read
   std::string problem;                        // why
   std::map<std::string, Weights> weights;     // initializers by their element type, "f32"
+  std::set<std::string> defaults;             // inputs that callers may leave out: initializers, too
   std::vector<std::string> external_numbers;  // small i64 tensors with external data, as shapes are
 
   const OnnxValue* input(std::string_view name) const;   // null if there is none

@@ -12,7 +12,7 @@ import importlib.metadata
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from ..errors import ExportError
 from .configuration import load_config, quantization_settings, read_configuration
 from .twin import model_class
 from .twin.build import narrowed
-from .weight_plan_adapter import merge_adapter, read_adapter
+from .weight_plan_adapter import keep_apart, merge_adapter, prefix_of, read_adapter
 from .weight_plan_gguf import gguf_state
 from .weight_plan_headers import checkpoint_files, dtype_text, headers_hash, read_checkpoint_headers
 from .weight_plan_loading import LoadedModel, checkpoint_dtype, load_recipes
@@ -43,12 +43,14 @@ def make_weight_plan(
     dtype: str = "auto",
     trust_remote_code: bool = False,
     adapter: str | os.PathLike[str] | None = None,
+    adapters_apart: Mapping[str, str | os.PathLike[str]] | None = None,
     cls: Any = None,
 ) -> dict[str, Any]:
     """The plan of the checkpoint in a folder that also has ``config.json``.
 
     ``dtype`` is ``"auto"`` (the configuration's, else the checkpoint's) or a name such as ``"float32"``. ``adapter`` is a folder
-    with a LoRA adapter of PEFT, which is merged. ``cls`` is the model's class, where it is known.
+    with a LoRA adapter of PEFT, which is merged. ``adapters_apart``: such folders by names, whose matrices become weights of the plan.
+    ``cls`` is the model's class, where it is known.
     """
     folder = Path(folder)
     config = load_config(folder, trust_remote_code=trust_remote_code)
@@ -66,7 +68,14 @@ def make_weight_plan(
     if adapter is not None:
         adapter_settings, of_adapter = read_adapter(Path(adapter))
         notes = [*notes, merge_adapter(loaded, adapter_settings, of_adapter, chosen)]
-        tensors = sorted([*tensors, *of_adapter], key=lambda each: each.name.encode())
+        tensors = [*tensors, *of_adapter]
+    apart: dict[str, RecipeTensor] = {}
+    for name, path in (adapters_apart or {}).items():
+        adapter_settings, of_adapter = read_adapter(Path(path), prefix_of(name))
+        kept, note = keep_apart(loaded, name, adapter_settings, of_adapter, chosen)
+        apart, notes, tensors = {**apart, **kept}, [*notes, note], [*tensors, *of_adapter]
+    loaded.recipes.update(apart)
+    tensors = sorted(tensors, key=lambda each: each.name.encode())
     weights, missing = _weights(loaded)
     return {
         "format": FORMAT,
@@ -171,6 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--task", help="the class to load it into, where the configuration leaves a choice")
     parser.add_argument("--dtype", default="auto", help="auto (default), float32, float16 or bfloat16")
     parser.add_argument("--adapter", help="folder of a LoRA adapter of PEFT, which is merged")
+    parser.add_argument("--adapter-apart", action="append", default=[], metavar="NAME=DIR", help="one that is not merged; may be repeated")
     parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
     parser.add_argument("-o", "--output", required=True, help="the plan, a JSON file")
     options = parser.parse_args(arguments)
@@ -181,6 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             dtype=options.dtype,
             trust_remote_code=options.trust_remote_code,
             adapter=options.adapter,
+            adapters_apart=dict(each.split("=", 1) for each in options.adapter_apart),
         )
         write_weight_plan(plan, options.output)
     except ExportError as error:

@@ -30,6 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--tokens", type=int, default=0, metavar="N",
                         help="N greedy tokens of a bundle in its own engine (default for models that generate: 32)")  # fmt: skip
     parser.add_argument("--variant", default="", help="of several in a bundle (default: what its engine opens by itself)")
+    parser.add_argument("--adapter-apart", action="append", default=[], metavar="NAME=DIR",
+                        help="the folder of a LoRA adapter that the bundle has in a file of its own; may be repeated")  # fmt: skip
     parser.add_argument("--engine-python", help="with --tokens: the Python of an engine that has its own environment")
     parser.add_argument("--twin", type=Path, help="folder of a model; only config.json is read")
     parser.add_argument("--engine", default=None, help="pt2; by default what the file's name says")
@@ -75,6 +77,7 @@ def run(options: argparse.Namespace) -> int:
     from transformers.utils import logging
 
     from ..run.bundles import find_variant, is_for_an_engine
+    from .adapters import read_adapters
     from .full import check_bundle, check_export
     from .rows import table_text
     from .twin import TwinRequest, check_twin
@@ -83,11 +86,11 @@ def run(options: argparse.Namespace) -> int:
     if options.twin is not None:
         request = TwinRequest(options.twin, options.engine or "pt2", options.task, options.shape, options.prefill,
                               options.dtype, options.trust_remote_code, tuple(options.option), options.program,
-                              options.bundle_engine)  # fmt: skip
+                              options.bundle_engine, read_adapters(options.adapter_apart))  # fmt: skip
         checked = check_twin(request, report)
     elif options.tokens or is_for_an_engine(find_variant(options.export, options.variant)[0]):
         checked = check_bundle(options.export, options.against, count=options.tokens, text=options.text, audio=options.audio,
-                               variant=options.variant, trust_remote_code=options.trust_remote_code, engine_python=options.engine_python,
+                               variant=options.variant, adapters=read_adapters(options.adapter_apart), trust_remote_code=options.trust_remote_code, engine_python=options.engine_python,
                                report=report)  # fmt: skip
     else:
         checked = check_export(find_variant(options.export, options.variant)[0], options.against, engine=options.engine,

@@ -18,6 +18,7 @@ _WORDS = {
     "text": "calls with a text",
     "greedy": "runs of greedy tokens",
     "tokens": "runs of greedy tokens in the engine",
+    "adapter": "such runs with adapters switched on and off",
 }
 _SUBJECTS = {
     "twin": "a small model of this kind, exported with the same options, agrees with PyTorch",

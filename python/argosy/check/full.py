@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import gc
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,15 +75,18 @@ def _check_components(
 
 def check_bundle(
     path: Path, against: Path, *, count: int = 0, text: Path | None = None, audio: Path | None = None, variant: str = "",
-    trust_remote_code: bool = False, engine_python: str | None = None, report: Report = lambda text: None,
+    adapters: Mapping[str, Path] | None = None, trust_remote_code: bool = False, engine_python: str | None = None,
+    report: Report = lambda text: None,
 ) -> Checked:  # fmt: skip
     """Compares a bundle's greedy tokens, in its engine, with those of the checkpoint in ``against``; tokens of a quantised one
     with those of eager in the same scheme, and how many are those of the model as it is. The graphs of a model that generates
-    none are called as those of other exports, unless a ``count`` of tokens is asked for."""
+    none are called as those of other exports, unless a ``count`` of tokens is asked for. ``adapters``: folders by names, of those
+    that the bundle has in files of their own; each is switched on."""
     from ..capture.configuration import load_config
     from ..capture.twin import model_class
     from ..run.bundles import open_bundle
     from ..run.runners import BundleProcess, EngineMissing, RunError, find_runner
+    from .adapters import adapter_rows, expected_with
     from .answers import answers
     from .media import has_media, media_row
     from .tokens import NEW_TOKENS, agreement_row, expected_runs, run_bundle, tokenizer_row
@@ -115,29 +120,33 @@ def check_bundle(
     quantized = bundle.manifest.get("quantized") or []
     if quantized and dtype == "float32":
         before = answers(model, against, text, audio)
-    original = expected_runs(model, against, count, **settings)
+    run_eager = partial(expected_runs, model, against, count, **settings)
+    original = run_eager()
     expected, scheme = original, contextlib.nullcontext()
     if quantized:
         scheme = QuantizedModel(model, quantized)
         with scheme:
-            expected = expected_runs(model, against, count, **settings)
+            expected = run_eager()
         checked.tolerance = tolerance = bundle_tolerance(scheme, tolerance)
     if before is not None:
         with scheme:
             checked.rows += before.rows(answers(model, against, text, audio))
+    with scheme:
+        with_adapters = expected_with(model, adapters or {}, run_eager)
     try:
         with scheme:
             row = media_row(model, against, bundle, count)
         if row is not None:
             checked.rows.append(row)
             expected = [each for each in expected if not each.reason]  # not all of them go on from text alone
-        del model, scheme
+        del model, scheme, run_eager
         gc.collect()
         report(f"running the bundle in {runner.title}")
         with BundleProcess(bundle, engine_python, on_cpu=True) as process:
             if (row := tokenizer_row(process, against)) is not None:
                 checked.rows.append(row)
             checked.rows += [run_bundle(process, each, count, tolerance) for each in expected]
+            checked.rows += adapter_rows(process, bundle.adapters, with_adapters, expected, count, tolerance)
             if quantized:
                 checked.rows.append(agreement_row(process, original, count))
     except EngineMissing as error:

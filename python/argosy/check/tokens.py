@@ -197,8 +197,9 @@ def up_to_end(tokens: list[int], ends: set[Any]) -> list[int]:
     return next((tokens[: i + 1] for i, token in enumerate(tokens) if token in ends), tokens)
 
 
-def run_bundle(process: BundleProcess, expected: ExpectedRun, count: int, tolerance: float) -> Row:
-    """Every row's tokens must agree, up to the first whose two best logits are closer than the tolerance allows for."""
+def run_bundle(process: BundleProcess, expected: ExpectedRun, count: int, tolerance: float, adapter: str = "") -> Row:
+    """Every row's tokens must agree, up to the first whose two best logits are closer than the tolerance allows for. ``adapter``: the
+    file of the bundle that is active."""
     lengths = [len(prompt) for prompt in expected.prompts]
     shape = f"prompt of {lengths[0]}" if len(lengths) == 1 else f"padded batch of {', '.join(map(str, lengths))}"
     row = Row("bundle", "tokens", f"{shape}, {count} new tokens", None, seconds_model=expected.seconds)
@@ -206,7 +207,7 @@ def run_bundle(process: BundleProcess, expected: ExpectedRun, count: int, tolera
         row.note = expected.reason
         return row
     try:
-        made = process.ask({"ids": expected.prompts, "max_new_tokens": count})
+        made = process.ask({"ids": expected.prompts, "max_new_tokens": count, "adapter": adapter})
     except RunError as error:
         row.ok, row.note = False, str(error)
         return row

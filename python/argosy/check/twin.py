@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,8 @@ class TwinRequest:
     program: str = "argosy"
     #: what the export is a bundle for; "": for none
     bundle_engine: str = ""
+    #: folders of LoRA adapters by names, which the bundle keeps apart
+    adapters: Mapping[str, Path] = field(default_factory=dict)
 
 
 def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Checked:
@@ -123,6 +127,7 @@ def _check_bundle(dtype: str, session: Session, folder: Path, request: TwinReque
     from ..capture.twin import save
     from ..run.bundles import open_bundle
     from ..run.runners import RUNNERS, BundleProcess, EngineMissing, RunError
+    from .adapters import adapter_rows, expected_with, twin_adapters
     from .fed import fed_rows
     from .tokens import NEW_TOKENS, expected_runs, run_bundle
 
@@ -132,9 +137,12 @@ def _check_bundle(dtype: str, session: Session, folder: Path, request: TwinReque
     report(f"running the twin as a bundle for {runner.title}")
     save(session.twin, folder / "twin")
     engine, bundle = ENGINES[request.engine], folder / f"bundle-{dtype}"
+    adapters = twin_adapters(request.adapters, session.twin, folder / "adapters")
+    flags = [each for name, path in adapters.items() for each in ("--adapter-apart", f"{name}={path}")]
     tolerance = engine.twin_tolerance if dtype == "float32" else engine.tolerance(dtype)
     try:
-        _export(request, session, folder, dtype, bundle, ("--for", request.bundle_engine))
+        plan = _plan_with(adapters, dtype, folder, request)
+        _export(request, session, folder, dtype, bundle, ("--for", request.bundle_engine, *flags), plan)
     except ExportError as error:
         # The model itself is exported: it is sizes of the twin that the engine does not take, as Whisper's.
         note = f"{runner.title} does not run the twin: {str(error).splitlines()[0]}"
@@ -147,18 +155,33 @@ def _check_bundle(dtype: str, session: Session, folder: Path, request: TwinReque
     if quantized := opened.manifest.get("quantized"):
         scheme = stored = QuantizedModel(session.twin, quantized, dtype=getattr(torch, dtype))
         tolerance = bundle_tolerance(stored, tolerance)
+    run_eager = partial(expected_runs, session.twin, None, NEW_TOKENS, batches=runner.batches, own_settings=runner.own_settings,
+                        pads_behind=runner.pads_behind)  # fmt: skip
     with scheme:
-        expected = expected_runs(session.twin, None, NEW_TOKENS, batches=runner.batches, own_settings=runner.own_settings,
-                                 pads_behind=runner.pads_behind)  # fmt: skip
+        expected = run_eager()
+        with_adapters = expected_with(session.twin, adapters, run_eager)
     try:
         with BundleProcess(opened, on_cpu=True) as process:
             with scheme:
                 rows = fed_rows(process, session, tolerance) if runner.gives_logits else []
-            return rows + [run_bundle(process, each, NEW_TOKENS, tolerance) for each in expected]
+            rows += [run_bundle(process, each, NEW_TOKENS, tolerance) for each in expected]
+            return rows + adapter_rows(process, opened.adapters, with_adapters, expected, NEW_TOKENS, tolerance)
     except EngineMissing as error:
         return [Row("bundle", "engine", "", None, note=str(error))]
     except RunError as error:
         return [Row("bundle", "open", "", False, note=str(error))]
+
+
+def _plan_with(adapters: Mapping[str, Path], dtype: str, folder: Path, request: TwinRequest) -> str:
+    """The name of a plan of the twin's weights that has these adapters, too."""
+    from ..capture.weight_plan import make_weight_plan, write_weight_plan
+
+    if not adapters:
+        return "plan.json"
+    plan = make_weight_plan(folder / "twin", task=request.task, dtype=dtype, trust_remote_code=request.trust_remote_code,
+                            adapters_apart=adapters)  # fmt: skip
+    write_weight_plan(plan, folder / "adapted.json")
+    return "adapted.json"
 
 
 def _dtype_name(config: Any) -> str:
@@ -191,7 +214,8 @@ def fitted_options(options: tuple[str, ...], twin: torch.nn.Module, dims: set[st
         elif flag == "--quantize-block":
             option = f"{flag}={min(int(value), _SMALLEST_GROUP)}"
         elif flag == "--quantize":  # rules for single layers, by their numbers, may be for others than the twin has
-            kept = [item for item in value.split(",") if not re.search(r"\d", item.rpartition("=")[0])]
+            # A twin has floats, of which there are no integers to keep.
+            kept = [item for item in value.split(",") if item != "keep" and not re.search(r"\d", item.rpartition("=")[0])]
             option = f"{flag}={','.join(kept or ['int4'])}"
         elif flag == "--shape":
             kept = [item for item in value.split(",") if item.partition("=")[0] in dims]
@@ -203,13 +227,14 @@ def fitted_options(options: tuple[str, ...], twin: torch.nn.Module, dims: set[st
 
 
 def _export(
-    request: TwinRequest, session: Session, folder: Path, dtype: str, output: Path, more: tuple[str, ...] = ()
-) -> None:
+    request: TwinRequest, session: Session, folder: Path, dtype: str, output: Path, more: tuple[str, ...] = (),
+    plan: str = "plan.json",
+) -> None:  # fmt: skip
     program = shutil.which(request.program) or request.program
     dims = {name for each in session.dims.values() for axes in each.names.values() for name in axes.values()}
     options = fitted_options(request.options, session.twin, dims)
     command = [program, "export", request.engine, "--check", "off", "--model", str(folder / "twin"), "--dtype", dtype,
-               "--capture", str(folder / "twin.capture"), "--plan", str(folder / "plan.json"), "-o", str(output), *options, *more]  # fmt: skip
+               "--capture", str(folder / "twin.capture"), "--plan", str(folder / plan), "-o", str(output), *options, *more]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except OSError as error:

@@ -1,6 +1,6 @@
 """Generates text with a bundle, in the engine that it is for.
 
-python -m argosy.run BUNDLE --prompt TEXT [--variant NAME] [--image FILE] [--audio FILE] [--max-new-tokens N] [--raw]
+python -m argosy.run BUNDLE --prompt TEXT [--variant NAME] [--adapter NAME] [--image FILE] [--audio FILE] [--max-new-tokens N] [--raw]
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ExportError
-from .bundles import open_bundle
+from .bundles import Bundle, open_bundle
 from .given_media import wants_given_media, write_given_media
 from .runners import BundleProcess, EngineMissing, RunError
 
@@ -21,6 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="argosy run", description=__doc__.split("\n", 1)[0])
     parser.add_argument("bundle", type=Path, help="a folder that argosy export onnx --for ENGINE wrote, or argosy export executorch")
     parser.add_argument("--variant", default="", help="of several in the bundle (default: what the engine opens by itself)")
+    parser.add_argument("--adapter", default="", help="a LoRA adapter that the bundle has in a file of its own, by name")
     parser.add_argument("--prompt", default="", help="what the text goes on from")
     parser.add_argument(
         "--image", action="append", default=[], type=Path, help="a file, for models that see; again for another"
@@ -55,6 +56,7 @@ def run(options: argparse.Namespace) -> None:
         "images": [str(file.absolute()) for file in options.image],
         "audios": [str(file.absolute()) for file in options.audio],
         "max_new_tokens": options.max_new_tokens,
+        "adapter": _adapter_file(bundle, options.adapter),
         "stream": True,
     }
     with tempfile.TemporaryDirectory(prefix="argosy-run-") as folder, BundleProcess(bundle) as process:
@@ -66,6 +68,14 @@ def run(options: argparse.Namespace) -> None:
         made = process.ask(request, _print_piece)
         print(flush=True)
         print(_figures(process, made), file=sys.stderr)
+
+
+def _adapter_file(bundle: Bundle, name: str) -> str:
+    if not name or name in bundle.adapters:
+        return bundle.adapters[name] if name else ""
+    names = ", ".join(bundle.adapters)
+    raise ExportError(f"{bundle.folder} has no adapter {name!r}", code="invalid-input",
+                      hint=f"it has {names}" if names else "export it with --adapter-apart NAME=DIR")  # fmt: skip
 
 
 def _print_piece(text: str) -> None:

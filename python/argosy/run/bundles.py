@@ -30,6 +30,12 @@ class Bundle:
         return bool(read_json(self.folder / "tokenizer_config.json").get("chat_template"))
 
     @property
+    def adapters(self) -> dict[str, str]:
+        """LoRA adapters that are not merged: files of the folder, by names."""
+        listed = {str(each["name"]): str(each["file"]) for each in self.manifest.get("adapters", ())}
+        return {name: file for name, file in listed.items() if Path(file).name == file}
+
+    @property
     def graphs(self) -> list[Path]:
         """The models, the largest first, with the weights that are beside them."""
         if "variants" in self.manifest:

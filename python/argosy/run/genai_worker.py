@@ -32,6 +32,9 @@ class Session:
             config.clear_providers()
         self.model = onnxruntime_genai.Model(config)
         self._tokenizer: Any = None
+        self._adapters: Any = None
+        self._loaded: set[str] = set()
+        self._active = ""
 
     @property
     def tokenizer(self) -> Any:
@@ -53,7 +56,19 @@ class Session:
         parameters = onnxruntime_genai.GeneratorParams(self.model)
         # Nothing but the best logit decides.
         parameters.set_search_options(do_sample=False, num_beams=1, repetition_penalty=1.0, batch_size=rows, max_length=length)
-        return onnxruntime_genai.Generator(self.model, parameters)
+        generator = onnxruntime_genai.Generator(self.model, parameters)
+        if self._active:
+            generator.set_active_adapter(self._adapters, self._active)
+        return generator
+
+    def use_adapter(self, file: str) -> None:
+        """From now on; "": none. The engine keeps those that were loaded."""
+        if file and self._adapters is None:
+            self._adapters = onnxruntime_genai.Adapters(self.model)
+        if file and file not in self._loaded:
+            self._adapters.load(str(self.folder / file), file)
+            self._loaded.add(file)
+        self._active = file
 
     def ids(self, rows: list[list[int]], count: int) -> list[list[int]]:
         """Rows are padded at their end: that is how the engine's own batches are, it masks no padding at the front."""

@@ -12,6 +12,7 @@ stdin, a JSON object, is answered by one. A request has ``max_new_tokens`` and o
     "prepare": "FILE"    with what goes with "text": writes what the engine's processor makes of it (.npz), gives "names"
     "tensors": "FILE"    inputs that are prepared already (.npz)
 
+``adapter``: a file of the folder, a LoRA adapter that is active in this request (GenAI alone).
 Answers have ``tokens`` (of each row, new ones only, up to and with the one that ends it), for texts ``text`` and
 ``prompt_tokens``, and ``seconds``; with "stream" lines ``{"piece"}`` come before.
 """
@@ -53,6 +54,8 @@ def answer(session: Any, request: dict[str, Any]) -> dict[str, Any]:
         session.feed(request["feed"], request["logits"])
         return {}
     start = time.perf_counter()
+    if request.get("adapter") or hasattr(session, "use_adapter"):
+        session.use_adapter(request.get("adapter", ""))
     if "ids" in request:
         made = {"tokens": session.ids(request["ids"], request["max_new_tokens"])}
     else:

@@ -14,6 +14,7 @@
 #include "driver/bundle_companions.h"
 #include "driver/earlier_bundle.h"
 #include "driver/export_hooks.h"
+#include "driver/onnx/adapters_apart.h"
 #include "driver/onnx/kept_graphs.h"
 #include "driver/onnx/lower_onnx.h"
 #include "driver/quality_picture.h"
@@ -67,6 +68,8 @@ class OnnxExport final : public Export {
     note_fixed_dims(program);
     ARGOSY_TRY_STATUS(plan(program, options, input));
     note_device(options);
+    ARGOSY_TRY(adapters_, AdaptersApart::find(input));
+    ARGOSY_TRY_STATUS(adapters_.check(*engine_, plan_, destination_.is_folder));
     std::vector<BoundGraph> bound;
     for (const engines::GraphPlan& graph : plan_.graphs) {
       const Component* component = program.find_component(graph.component);
@@ -75,11 +78,13 @@ class OnnxExport final : public Export {
       edits.insert(edits.end(), graph.edits.begin(), graph.edits.end());
       if (options.lowering.optimize == onnx::Optimize::kEngine)
         edits.insert(edits.end(), graph.further_edits.begin(), graph.further_edits.end());
+      adapters_.add_edit(edits);
       bound.push_back({graph.file, graph.component, std::move(edits)});
     }
     ARGOSY_TRY(std::vector<onnx::NamedModel> graphs,
                lower_to_onnx(program, std::move(bound), with_engine_ops(options), diagnostics));
     quantized_ = quantized_weights(program);
+    ARGOSY_TRY_STATUS(adapters_.complete(graphs[0].model));
     if (options.hooks != nullptr && options.hooks->on_onnx_graphs)
       ARGOSY_TRY_STATUS(options.hooks->on_onnx_graphs(graphs));
     ARGOSY_TRY_STATUS(lay_out(std::move(graphs), options, *input.checkpoint));
@@ -112,6 +117,7 @@ class OnnxExport final : public Export {
       std::string_view name = further_.empty() ? "" : std::string_view(each->name_);
       for (const std::string& line : quantized_lines(each->quantized_))
         lines.push_back(name.empty() ? line : format("{}: {}", name, line));
+      std::ranges::copy(each->adapters_.summary(), std::back_inserter(lines));
     }
     return lines;
   }
@@ -138,6 +144,7 @@ class OnnxExport final : public Export {
     stream.threads = options.threads;
     stream.progress = progress;
     ARGOSY_TRY(std::vector<onnx::Overflow> overflows, onnx::write_bundles(bundles, stream));
+    ARGOSY_TRY_STATUS(adapters_.write(folder, options.scratch_bytes));
     if (destination_.is_folder) {
       ARGOSY_TRY_STATUS(write_companions(folder, *source_, plan_, companions_));
       ARGOSY_TRY_STATUS(rewrite_checks(folder, options));
@@ -319,6 +326,7 @@ class OnnxExport final : public Export {
       for (const onnx::Layout::DataFile& file : layout.data_files) files.push_back({name(file.name), {}, file.bytes});
       for (const onnx::Layout::LinkedFile& file : layout.linked) files.push_back({name(file.name), {}, 0, file.bytes});
     }
+    adapters_.list_files(files);
     for (size_t i = before; i < files.size(); ++i) {
       graph_bytes_ += files[i].bytes + files[i].linked_bytes;
       if (!kept_.empty()) files[i].linked_bytes += std::exchange(files[i].bytes, 0);
@@ -378,6 +386,7 @@ class OnnxExport final : public Export {
     about.check = options.check;
     about.quantized = quantized_;
     about.engine = engine_->name;
+    about.adapters = adapters_.manifest();
     about.source = source_->name;
     about.commit = source_->commit;
     about.options = source_->options;
@@ -426,6 +435,7 @@ class OnnxExport final : public Export {
   std::vector<std::unique_ptr<OnnxExport>> further_;  // other variants, of the same bundle
   BundleCompanions companions_;
   std::vector<QuantizedWeight> quantized_;
+  AdaptersApart adapters_;
   fs::path kept_;             // a folder that has them already; empty: they are to be written
   uint64_t graph_bytes_ = 0;  // of this variant's graphs and weights
 };

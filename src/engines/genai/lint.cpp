@@ -217,7 +217,7 @@ void check_inputs(const LintedBundle& bundle, const FindingSink& found) {
   if (graph->input(tokens) == nullptr) found.add(graph->file, format("the decoder has no input {}", quoted(tokens)));
   std::vector<std::string> unknown;
   for (const OnnxValue& input : graph->model->inputs) {
-    if (!is_fed(decoder, input.name)) unknown.push_back(input.name);
+    if (!is_fed(decoder, input.name) && !graph->defaults.contains(input.name)) unknown.push_back(input.name);
   }
   if (!unknown.empty()) found.add(graph->file, format("the engine does not feed {}", some_of(unknown)));
 }

@@ -27,7 +27,10 @@ std::vector<std::string> unused_tensors(const Program& program, const WeightPlan
   }
   if (plan != nullptr) {
     candidates.insert(plan->unexpected().begin(), plan->unexpected().end());
-    for (const PlannedWeight& weight : plan->weights()) candidates.insert(weight.sources.begin(), weight.sources.end());
+    for (const PlannedWeight& weight : plan->weights()) {
+      if (weight.name.starts_with(kAdapterWeights)) continue;  // files of their own have them
+      candidates.insert(weight.sources.begin(), weight.sources.end());
+    }
   } else {
     for (const CheckpointTensor& tensor : checkpoint.tensors()) {
       if (!is_computed(tensor.name)) candidates.insert(tensor.name);

@@ -19,6 +19,10 @@ namespace argosy {
 /// The newest format version; it and those before it are read (docs/weight-plan-format.md).
 inline constexpr int64_t kWeightPlanVersion = 3;
 
+/// What names of weights begin with that are no model's but an adapter's, kept apart:
+/// "adapter:NAME:model.layers.0.self_attn.q_proj.lora_A.weight". So do those of all adapters' tensors.
+inline constexpr std::string_view kAdapterWeights = "adapter:";
+
 enum class PlanOp : uint8_t {
   kStack,
   kConcat,
