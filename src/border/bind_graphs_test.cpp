@@ -130,9 +130,9 @@ TEST(Border, one_component_becomes_several_graphs) {
 }
 
 constexpr const char* kProducts = R"(  output user "y"
-  graph (%x: f32[b, s, 8]) uses (%w = @w) {
-    %one: f32[b, s, 8] = aten.linear.default(input=%x, weight=%w, bias=None)
-    %two: f32[b, s, 8] = aten.linear.default(input=%one, weight=%w, bias=None)
+  graph (%x: f32[b, s, 8]) weights (%w = @w) {
+    %one: f32[b, s, 8] = aten.linear.default(input=%x, weight=%w)
+    %two: f32[b, s, 8] = aten.linear.default(input=%one, weight=%w)
     %y: f32[b, s, 8] = aten.neg.default(self=%two)
     return %y
   })";
