@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -27,6 +28,14 @@ struct Dequantization {
 /// dtype that casts to f32.
 Result<TensorSourcePtr> dequantized(TensorSourcePtr values, TensorSourcePtr scales, TensorSourcePtr zero_points,
                                     Dequantization how);
+
+/// What dequantized() was given.
+struct DequantizedParts {
+  TensorSourcePtr values, scales, zero_points;  // the last may be null
+  Dequantization how;
+};
+/// nullopt: the source is not what dequantized() made.
+std::optional<DequantizedParts> dequantized_parts(const TensorSource& source);
 
 /// The same bits as elements of another dtype. If those are smaller, the result has one dim more, for the elements that
 /// each one becomes, low bits first: i32[2, 3] is u4[2, 3, 8].

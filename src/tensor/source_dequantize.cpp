@@ -73,6 +73,8 @@ class DequantizeSource final : public DerivedSource {
     return saturating_add(scratch_cost(DType::kF32, count), reading);
   }
 
+  const Dequantization& how() const { return how_; }
+
   Status read(const Box& box, std::span<std::byte> out, Scratch& scratch) const override {
     check_read(*this, box, out.size());
     return for_each_part(box, tile_, [&](const Box& tile, int64_t step) -> Status {
@@ -224,6 +226,13 @@ Result<TensorSourcePtr> dequantized(TensorSourcePtr values, TensorSourcePtr scal
   if (inputs.size() > 2) ARGOSY_TRY_STATUS(check_blocks("zero points", *inputs[2], shape, how.block));
   ARGOSY_TRY_STATUS(checked_tensor_bytes(how.dtype, shape));
   return std::make_shared<DequantizeSource>(std::move(inputs), std::move(how));
+}
+
+std::optional<DequantizedParts> dequantized_parts(const TensorSource& source) {
+  const auto* found = dynamic_cast<const DequantizeSource*>(&source);
+  if (found == nullptr) return std::nullopt;
+  std::span<const TensorSourcePtr> inputs = found->inputs();
+  return DequantizedParts{inputs[0], inputs[1], inputs.size() > 2 ? inputs[2] : nullptr, found->how()};
 }
 
 }  // namespace argosy

@@ -15,6 +15,8 @@ _TRIES = 20
 
 def onnx_blocks(encoding: str) -> Callable[[torch.Tensor, int], torch.Tensor] | None:
     """What comes back of a weight [rows, width], for "int4", "uint8-k_quant" and the like."""
+    if re.fullmatch(r"u?int[48]-kept", encoding):
+        return lambda weight, _group: weight  # the checkpoint's own integers: it is stored so already
     match = re.fullmatch(r"(u?)int([48])(?:-(rtn|k_quant))?", encoding)
     if match is None:
         return None

@@ -36,13 +36,14 @@ struct Quantization {
   /// each tensor. Products are MatMulInteger; blocks, method and accuracy level mean nothing then.
   bool is_dynamic = false;
   std::vector<QuantizeRule> rules;  // exceptions; of several that fit the last one counts
+  bool keeps = false;               // integers that the checkpoint has, where kernels take them
   int64_t block = 32;               // values that share a scale
   QuantizeMethod method = QuantizeMethod::kLargest;
   bool is_symmetric = true;
   int accuracy_level = kDevicesAccuracy;  // of MatMulNBits: 0 unset, 1 f32, 4 activations in 8 bits as well
   int half_accuracy_level = 0;            // the same, where activations are f16
 
-  bool is_wanted() const { return bits != 0 || !rules.empty(); }
+  bool is_wanted() const { return bits != 0 || keeps || !rules.empty(); }
 };
 
 struct LoweringOptions {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "backends/onnx/kept_integers.h"
 #include "backends/onnx/made_weight.h"
 #include "base/text.h"
 #include "ir/rewriter.h"
@@ -18,7 +19,8 @@ namespace argosy::onnx {
 namespace {
 
 constexpr std::string_view kEmbedding = "embedding", kLinear = "linear", kProduct = "product", kExperts = "experts";
-constexpr std::string_view kRulePrefix = "at:";
+constexpr std::string_view kRulePrefix = "at:", kKeep = "keep";
+constexpr int kKeptBits = -1;
 
 /// Whether the path has these parts, one after the other: "lm_head", "mlp.down_proj".
 bool has_parts(std::string_view path, std::string_view parts) {
@@ -74,6 +76,8 @@ class Quantizer {
                   format("--quantize has a rule for {}, and no layer is called so", quoted(how_.rules[i].where)),
                   "name a module by its path or part of it, such as lm_head or mlp.down_proj, or embedding");
     }
+    ARGOSY_TRY_STATUS(integers_.check(how_, diagnostics));
+    if (!integers_.is_empty() && stored_.empty()) return {};
     if (stored_.empty() && !left_.empty()) {
       return fail(ErrorCode::kInvalidInput,
                   format("--quantize fits none of the weights, {} among them", quoted(left_.begin()->first)),
@@ -112,13 +116,15 @@ class Quantizer {
     return is_float && weight.shape.size() == rank ? &weight : nullptr;
   }
 
-  /// Bits for a use of a weight; 0: as it is.
-  int bits_for(const RuleContext& context, const Weight& weight, bool is_embedding) {
+  /// Bits for a use of a weight; 0: as it is. kKeptBits: those that the checkpoint has.
+  int bits_for(const RuleContext& context, const Weight& weight, std::string_view use) {
+    const bool is_embedding = use == kEmbedding;
     const argosy::Graph& graph = context.rewriter.graph();
     std::string path;
     if (LocationId location = graph[context.node].location; location.is_valid())
       path = program_.locations[location].module_path;
     int bits = is_embedding ? 0 : how_.bits;
+    if (how_.keeps && use == kLinear && integers_.look_at(weight)) bits = kKeptBits;
     for (size_t i = 0; i < how_.rules.size(); ++i) {
       const QuantizeRule& rule = how_.rules[i];
       bool fits =
@@ -210,7 +216,8 @@ class Quantizer {
     const Weight weight = *found;
     const bool is_turned = use == kProduct;  // [in, out], as products have it
     int64_t width = weight.shape[is_turned ? 0 : 1];
-    int bits = bits_for(context, weight, false);
+    int bits = bits_for(context, weight, use);
+    if (bits == kKeptBits) return kept_product(context, weight);
     if (bits == 0 || is_too_short(weight, width)) return {};
     TensorSourcePtr source = weight.source;
     if (is_turned) {
@@ -219,26 +226,49 @@ class Quantizer {
     ARGOSY_TRY(Stored * data, how_.is_dynamic ? stored_rows(weight, std::move(source), true)
                                               : stored(weight, std::move(source), bits));
     note(weight, use, bits);
+    return multiply(context, f.argument(input), data->outputs, {width, bits, how_.block, level_for(weight)});
+  }
+
+  struct Integers {
+    int64_t width;
+    int bits;
+    int64_t block;
+    int level;
+  };
+
+  /// The node becomes a product with integers, scales and perhaps zero points.
+  Status multiply(RuleContext& context, const Argument& input, const std::vector<WeightId>& stored,
+                  const Integers& how) {
+    AtenBuilder f(context);
     std::vector<ValueId> values;
-    for (WeightId output : data->outputs) values.push_back(bind(context, output));
+    for (WeightId output : stored) values.push_back(bind(context, output));
+    const Argument zeros = values.size() > 2 ? Argument(values[2]) : Argument(None{});
+    const Argument bias = f.has("bias") ? f.argument("bias") : Argument(None{});
     if (how_.is_dynamic) {
-      f.become(kDynamicProduct, {{"input", f.argument(input)},
-                                 {"weight", values[0]},
-                                 {"scales", values[1]},
-                                 {"zero_points", values.size() > 2 ? Argument(values[2]) : Argument(None{})},
-                                 {"bias", is_turned ? Argument(None{}) : f.argument("bias")}});
+      f.become(
+          kDynamicProduct,
+          {{"input", input}, {"weight", values[0]}, {"scales", values[1]}, {"zero_points", zeros}, {"bias", bias}});
       return {};
     }
-    f.become(kMatMulNBits, {{"input", f.argument(input)},
+    f.become(kMatMulNBits, {{"input", input},
                             {"weight", values[0]},
                             {"scales", values[1]},
-                            {"zero_points", values.size() > 2 ? Argument(values[2]) : Argument(None{})},
-                            {"bias", is_turned ? Argument(None{}) : f.argument("bias")},
-                            {"width", width},
-                            {"bits", int64_t{bits}},
-                            {"block_size", how_.block},
-                            {"accuracy_level", int64_t{level_for(weight)}}});
+                            {"zero_points", zeros},
+                            {"bias", bias},
+                            {"width", how.width},
+                            {"bits", int64_t{how.bits}},
+                            {"block_size", how.block},
+                            {"accuracy_level", int64_t{how.level}}});
     return {};
+  }
+
+  Status kept_product(RuleContext& context, const Weight& weight) {
+    AtenBuilder f(context);
+    const int64_t width = weight.shape[1];
+    const int level = level_for(weight);
+    names_.insert(weight.name);
+    ARGOSY_TRY(const KeptIntegers::Stored* data, integers_.store(program_, weight, level));
+    return multiply(context, f.argument("input"), data->outputs, {width, data->bits, data->block, level});
   }
 
   Status embedding(RuleContext& context) {
@@ -246,7 +276,7 @@ class Quantizer {
     const Weight* found = weight_of(f, f.argument("weight"));
     if (found == nullptr) return {};
     const Weight weight = *found;
-    int bits = bits_for(context, weight, true);
+    int bits = bits_for(context, weight, kEmbedding);
     if (bits != 0 && how_.is_dynamic) return embedding_rows(context, f, weight);
     // The op knows whole blocks only.
     if (bits == 0 || is_too_short(weight, weight.shape[1]) || weight.shape[1] % how_.block != 0) return {};
@@ -299,7 +329,7 @@ class Quantizer {
       const Weight* found = weight_of(f, f.argument(name), 3);
       if (found == nullptr) return {};
       weights.push_back(*found);
-      bits = bits_for(context, *found, false);
+      bits = bits_for(context, *found, kExperts);
       // The op knows whole blocks only.
       if (bits == 0 || is_too_short(*found, found->shape[2]) || found->shape[2] % how_.block != 0) return {};
     }
@@ -326,6 +356,7 @@ class Quantizer {
   Program& program_;
   const Quantization& how_;
   std::map<std::string, Stored> stored_;  // by bits and recipe
+  KeptIntegers integers_;
   AddedWeights bound_;                    // in the graph at hand
   std::vector<bool> is_used_;             // rules
   std::set<std::string> names_, short_;   // of weights
@@ -351,6 +382,7 @@ std::string quantization_text(const Quantization& how) {
   std::vector<std::string> items;
   if (how.is_dynamic) items.push_back(encoding_of(how, how.bits));
   if (how.bits != 0 && !how.is_dynamic) items.push_back(text_of(how.bits));
+  if (how.keeps) items.emplace_back(kKeep);
   for (const QuantizeRule& rule : how.rules) items.push_back(format("{}={}", rule.where, text_of(rule.bits)));
   return join(items, ",");
 }
@@ -365,6 +397,7 @@ std::string encoding_of(const Quantization& how, int bits) {
 Pass quantize_weights(const Quantization& how) {
   std::map<std::string, int64_t> settings = {{"bits", how.bits},
                                              {"block", how.block},
+                                             {"keeps", how.keeps ? 1 : 0},
                                              {"method", static_cast<int64_t>(how.method)},
                                              {"symmetric", how.is_symmetric ? 1 : 0},
                                              {"dynamic", how.is_dynamic ? 1 : 0},
@@ -387,6 +420,7 @@ Result<Pass> quantize_weights_with(std::string_view settings) {
   for (const auto& [name, number] : numbers) {
     if (name == "bits") how.bits = static_cast<int>(number);
     if (name == "block") how.block = number;
+    if (name == "keeps") how.keeps = number != 0;
     if (name == "method") how.method = static_cast<QuantizeMethod>(number);
     if (name == "symmetric") how.is_symmetric = number != 0;
     if (name == "dynamic") how.is_dynamic = number != 0;
@@ -403,6 +437,10 @@ Status read_quantization(std::string_view text, Quantization& how) {
     size_t end = std::min(text.find(',', begin), text.size());
     std::string_view item = text.substr(begin, end - begin);
     begin = end + 1;
+    if (item == kKeep) {
+      how.keeps = true;
+      continue;
+    }
     size_t equals = item.find('=');
     std::string_view where = equals == std::string_view::npos ? "" : item.substr(0, equals);
     std::string_view what = equals == std::string_view::npos ? item : item.substr(equals + 1);
@@ -411,7 +449,7 @@ Status read_quantization(std::string_view text, Quantization& how) {
     bool is_known = where.empty() ? bits != 0 : !is_dynamic && (bits != 0 || what == "float");
     if (!is_known || (where.empty() && equals != std::string_view::npos)) {
       return fail(ErrorCode::kInvalidInput, format("--quantize does not know {}", quoted(item)),
-                  "write int4, int8, dynamic-int8 or dynamic-uint8, then exceptions: "
+                  "write int4, int8, keep, dynamic-int8 or dynamic-uint8, then exceptions: "
                   "int4,lm_head=int8,mlp.down_proj=float,embedding=int4");
     }
     if (where.empty()) {
@@ -429,6 +467,10 @@ Status check_quantization(const Quantization& how) {
   auto is_known = [](int bits) { return bits == 0 || bits == 4 || bits == 8; };
   bool has_known = is_known(how.bits) && std::ranges::all_of(how.rules, is_known, &QuantizeRule::bits);
   if (!has_known) return fail(ErrorCode::kInvalidInput, "weights are stored in 4 or 8 bits", "use int4 or int8");
+  if (how.is_dynamic && how.keeps) {
+    return fail(ErrorCode::kInvalidInput, format("--quantize {} and keep fit no product together", encoding_of(how, 8)),
+                "leave out one of them");
+  }
   if (how.is_dynamic && std::ranges::any_of(how.rules, [](const QuantizeRule& rule) { return rule.bits == 4; })) {
     return fail(ErrorCode::kInvalidInput, format("{} has weights of 8 bits only", encoding_of(how, 8)),
                 "write int8 or float in its exceptions, or --quantize int8");
