@@ -99,8 +99,9 @@ void add_variants(CLI::App* command, ExportOptions& options) {
           throw CLI::ValidationError("--dtype", format("{}; {}", variants.error().message, variants.error().hint));
         options.variants = *std::move(variants);
       },
-      "auto (default: the configuration's), fp32, fp16 or bf16; or variants, such as fp32,q4: of fp32, fp16, q4, q4f16 "
-      "and q8, or all");
+      "auto (default: the configuration's), fp32, fp16 or bf16; or variants, such as fp32,q4: of fp32, fp16, q4, "
+      "q4f16, "
+      "q8 and mixed16 (fp16 where that is safe), or all: the first five");
 }
 
 /// CLI11 takes "-5" for a large number. An empty text: it is one.
@@ -210,6 +211,19 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
                  "of the engine's own they have",
                  join(device_names, ", ")))
       ->check(one_of(device_names));
+  onnx::HalfMode& half = onnx.lowering.half;
+  command->add_flag_callback(
+      std::string(kMixedFlag), [&half] { half = onnx::HalfMode::kMixed; },
+      "Of float32: compute in float16 where that is safe; what --dtype mixed16 is");
+  command->add_option(
+      "--calibrate", options.calibrate,
+      "With mixed16: a text that the model reads first, so that what becomes large stays float32; takes "
+      "the model's memory in float32, and its room on the disk for a time");
+  command->add_option("--seen-values", options.seen_values,
+                      "With mixed16: the same from a file that python -m argosy.check.seen wrote");
+  command->add_flag_callback(
+      "--observe-values", [&half] { half = onnx::HalfMode::kObserved; },
+      "For python -m argosy.check.seen: outputs that tell how large values are");
   command->add_flag("--add", options.adds,
                     "Add the variants of --dtype to the bundle that is there; files of its others stay as they are");
   add_adapters_apart(*command, options.adapters_apart,

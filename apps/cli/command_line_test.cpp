@@ -98,6 +98,15 @@ TEST(CommandLineTest, dtypes_of_onnx_are_one_or_several_variants) {
   EXPECT_EQ(given("fp16,q4").variants, (std::vector<std::string>{"fp16", "q4"}));
   EXPECT_EQ(given("q8").variants, std::vector<std::string>{"q8"});
   EXPECT_EQ(given("all").variants.size(), 5U);
+  EXPECT_EQ(given("mixed16").variants, std::vector<std::string>{"mixed16"});
+}
+
+TEST(CommandLineTest, mixed_float16_is_an_option_of_graphs_too) {
+  auto options = std::get<ExportOptions>(
+      parsed({"export", "onnx", "--model", "m", "--mixed16", "--calibrate", "a.txt", "--seen-values=b.json"}).command);
+  EXPECT_EQ(options.backend_options.onnx.lowering.half, onnx::HalfMode::kMixed);
+  EXPECT_EQ(options.calibrate, "a.txt");
+  EXPECT_EQ(options.seen_values, "b.json");
 }
 
 TEST(CommandLineTest, run_takes_media_one_file_a_flag) {

@@ -18,6 +18,7 @@
 #include "export_jobs.h"
 #include "model_source.h"
 #include "quality_limits.h"
+#include "see_values.h"
 #include "table.h"
 
 namespace argosy::cli {
@@ -245,6 +246,7 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
     return kDone;
   }
   ARGOSY_TRY_STATUS(obtain_captures(jobs, environment, terminal));
+  ARGOSY_TRY_STATUS(see_values(jobs, backend, destination, environment, terminal));
   ARGOSY_TRY(std::unique_ptr<Export> prepared, prepare(jobs, backend, destination, diagnostics));
   warn_of_fixed_dims(*prepared, terminal);
   for (const std::string& note : diagnostics.notes) terminal.log(LogLevel::kWarn, note);

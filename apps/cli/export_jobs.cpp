@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "driver/earlier_bundle.h"
+#include "driver/onnx/seen_values.h"
 #include "driver/variants.h"
 #include "engines/engine.h"
 #include "model_source.h"
@@ -44,7 +45,8 @@ Result<std::vector<std::string>> added_variants(const ExportOptions& options) {
   if (!options.variants.empty()) return options.variants;
   const bool is_quantized = options.backend_options.onnx.lowering.quantization.is_wanted();
   for (const Variant& each : all_variants()) {
-    if (!is_quantized && each.bits == 0 && each.dtype == options.dtype) return std::vector{std::string(each.name)};
+    if (!is_quantized && !each.is_mixed && each.bits == 0 && each.dtype == options.dtype)
+      return std::vector{std::string(each.name)};
   }
   return fail(ErrorCode::kInvalidInput, "--add adds variants, and none is named", "add --dtype q8, or fp16,q4");
 }
@@ -62,7 +64,43 @@ ExportOptions options_of(const ExportOptions& options, std::string_view name) {
   own.variants.clear();
   own.dtype = variant->dtype;
   own.backend_options.onnx.lowering.quantization.bits = variant->bits;
+  own.backend_options.onnx.lowering.half = variant->is_mixed ? onnx::HalfMode::kMixed : onnx::HalfMode::kNone;
   return own;
+}
+
+/// Mixed float16 is made of float32, and of values that were seen.
+Status read_half(ExportJob& job) {
+  onnx::LoweringOptions& lowering = job.options.backend_options.onnx.lowering;
+  if (lowering.half != onnx::HalfMode::kNone && job.options.dtype == "auto") job.options.dtype = "float32";
+  const std::string& seen = job.options.seen_values;
+  if (lowering.half != onnx::HalfMode::kMixed || seen.empty()) return {};
+  ARGOSY_TRY(lowering.seen, read_seen_values(seen));
+  return {};
+}
+
+/// Refuses variants whose files would have the same names.
+Status check_names(const ExportOptions& options, const ExportJobs& jobs) {
+  const engines::Engine* engine = engines::find_engine(options.backend_options.onnx.engine);
+  auto has = [&](std::string_view name) {
+    return std::ranges::any_of(jobs, [&](const auto& job) { return job->variant == name; });
+  };
+  if (engine == nullptr || !engine->limits.has_variants || !has("fp16") || !has("mixed16")) return {};
+  return fail(ErrorCode::kInvalidInput,
+              format("fp16 and mixed16 have the same names in a bundle for {}", engine->title),
+              "leave out one of them");
+}
+
+/// Refuses files and texts that nothing reads.
+Status check_seen(const ExportOptions& options, const ExportJobs& jobs) {
+  if (options.seen_values.empty() && options.calibrate.empty()) return {};
+  if (!options.seen_values.empty() && !options.calibrate.empty())
+    return fail(ErrorCode::kInvalidInput, "--calibrate and --seen-values say the same thing", "leave out one of them");
+  auto is_mixed = [](const auto& job) {
+    return job->options.backend_options.onnx.lowering.half == onnx::HalfMode::kMixed;
+  };
+  if (std::ranges::any_of(jobs, is_mixed)) return {};
+  return fail(ErrorCode::kInvalidInput, "values are seen for mixed float16, which is not asked for",
+              "add --dtype mixed16");
 }
 
 Status find_files(const fs::path& model, const Backend& backend, ExportJob& job, Terminal& terminal) {
@@ -141,6 +179,9 @@ Result<ExportJobs> find_jobs(const ExportOptions& options, const Backend& backen
   } else {
     for (const std::string& name : options.variants) add_variant(name);
   }
+  ARGOSY_TRY_STATUS(check_names(options, jobs));
+  ARGOSY_TRY_STATUS(check_seen(options, jobs));
+  for (const auto& job : jobs) ARGOSY_TRY_STATUS(read_half(*job));
   ARGOSY_TRY(fs::path model, obtain_model(options.source, ModelParts::kWeights, environment, terminal));
   for (const auto& job : jobs) ARGOSY_TRY_STATUS(find_files(model, backend, *job, terminal));
   return jobs;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "driver/variants.h"
 
 namespace argosy::cli {
 namespace {
@@ -16,7 +17,8 @@ constexpr const char* kHint = "store fewer weights in few bits, or in more: --qu
 bool loses_digits(const ExportJob& job, const Backend& backend) {
   std::vector<std::string> arguments = backend.graph_arguments(job.options.backend_options);
   return job.request.dtype == "float16" || job.request.dtype == "bfloat16" ||
-         std::ranges::any_of(arguments, [](const std::string& each) { return each.starts_with("--q"); });
+         std::ranges::any_of(arguments,
+                             [](const std::string& each) { return each.starts_with("--q") || each == kMixedFlag; });
 }
 
 /// A limit for something that this model does not have, or that could not be measured.

@@ -7,6 +7,7 @@
 #include "driver/executorch/export_executorch.h"
 #include "driver/onnx/export_onnx.h"
 #include "driver/pt2/export_pt2.h"
+#include "driver/variants.h"
 #include "engines/device.h"
 
 namespace argosy {
@@ -39,6 +40,8 @@ std::vector<std::string> onnx_arguments(const BackendOptions& options) {
   if (options.onnx.device != engines::kUsualDevice) arguments.push_back(format("--device={}", options.onnx.device));
   if (options.onnx.weights == onnx::WeightsMode::kLink) arguments.emplace_back("--weights=link");
   if (options.onnx.weights == onnx::WeightsMode::kEmbed) arguments.emplace_back("--weights=embed");
+  if (options.onnx.lowering.half == onnx::HalfMode::kMixed) arguments.emplace_back(kMixedFlag);
+  if (options.onnx.lowering.half == onnx::HalfMode::kObserved) arguments.emplace_back("--observe-values");
   add_quantization(arguments, options.onnx.lowering.quantization);
   return arguments;
 }

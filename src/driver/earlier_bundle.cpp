@@ -48,7 +48,8 @@ std::vector<std::string> shared_options(JsonView manifest) {
   std::vector<std::string> options;
   for (JsonView each : manifest.find("options").items()) {
     std::string option(each.as_string().value_or(""));
-    if (!option.starts_with("--dtype=") && !option.starts_with("--quantize")) options.push_back(std::move(option));
+    bool is_of_variant = option.starts_with("--dtype=") || option.starts_with("--quantize") || option == kMixedFlag;
+    if (!is_of_variant) options.push_back(std::move(option));
   }
   return options;
 }
@@ -79,8 +80,10 @@ std::string returned_dtype(JsonView manifest) {
 std::optional<std::string> only_variant(JsonView manifest) {
   std::string dtype = option_of(manifest, "--dtype"), bits = option_of(manifest, "--quantize");
   if (dtype.empty()) dtype = returned_dtype(manifest);
+  bool is_mixed = false;
+  for (JsonView each : manifest.find("options").items()) is_mixed = is_mixed || each.as_string() == kMixedFlag;
   for (const Variant& each : all_variants()) {
-    if (each.dtype == dtype && bits == (each.bits == 0 ? "" : format("int{}", each.bits)))
+    if (each.dtype == dtype && each.is_mixed == is_mixed && bits == (each.bits == 0 ? "" : format("int{}", each.bits)))
       return std::string(each.name);
   }
   return std::nullopt;

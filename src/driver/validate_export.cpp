@@ -77,6 +77,21 @@ Status check_engine(const engines::Engine& engine, const ExportRequest& request)
   return {};
 }
 
+/// Mixed float16 is made of float32.
+Status check_half(const ExportRequest& request) {
+  const onnx::LoweringOptions& options = request.options->onnx.lowering;
+  if (options.half == onnx::HalfMode::kNone) return {};
+  if (request.capture.empty() && request.dtype != "float32") {
+    return fail(ErrorCode::kInvalidInput, format("mixed float16 is made of float32, not of {}", request.dtype),
+                "write --dtype mixed16 and nothing else");
+  }
+  if (options.quantization.is_wanted()) {
+    return fail(ErrorCode::kUnsupportedFeature, "weights in few bits have no mixed float16",
+                "use --dtype q4f16, or leave out --quantize");
+  }
+  return {};
+}
+
 Status validate_onnx(const ExportRequest& request) {
   const OnnxOptions& options = request.options->onnx;
   ARGOSY_TRY_STATUS(check_opset(options));
@@ -86,6 +101,7 @@ Status validate_onnx(const ExportRequest& request) {
   if (request.dtype == "bfloat16" && !device->takes_bfloat16)
     return fail(ErrorCode::kUnsupportedFeature, format("{} has no bfloat16", device->title),
                 "add --dtype fp32 or --dtype fp16");
+  ARGOSY_TRY_STATUS(check_half(request));
   if (request.destination->is_folder) return check_engine(*engine, request);
   if (request.variants > 1) {
     return fail(ErrorCode::kInvalidInput,

@@ -115,6 +115,18 @@ TEST_F(ValidateExport, rejects_what_an_engine_does_not_take) {
   refused("onnx", "wants a folder");
 }
 
+TEST_F(ValidateExport, rejects_mixed_float16_of_what_is_not_float32) {
+  options_.onnx.lowering.half = onnx::HalfMode::kMixed;
+  ExportRequest asked = request("onnx");
+  asked.dtype = "float32";
+  EXPECT_TRUE(validate_export(asked, notes_));
+  asked.dtype = "float16";
+  expect_error(validate_export(asked, notes_), ErrorCode::kInvalidInput, "is made of float32, not of float16");
+  asked.dtype = "float32";
+  options_.onnx.lowering.quantization.bits = 4;
+  expect_error(validate_export(asked, notes_), ErrorCode::kUnsupportedFeature, "no mixed float16");
+}
+
 TEST_F(ValidateExport, rejects_several_variants_for_one_file) {
   ExportRequest asked = request("onnx");
   asked.variants = 2;

@@ -8,7 +8,8 @@ namespace argosy {
 namespace {
 
 constexpr Variant kVariants[] = {
-    {"fp32", "float32"}, {"fp16", "float16"}, {"q4", "float32", 4}, {"q4f16", "float16", 4}, {"q8", "float32", 8},
+    {"fp32", "float32"},     {"fp16", "float16"},  {"q4", "float32", 4},
+    {"q4f16", "float16", 4}, {"q8", "float32", 8}, {"mixed16", "float32", 0, true},
 };
 
 std::string known_names() {
@@ -29,7 +30,9 @@ const Variant* find_variant(std::string_view name) {
 Result<std::vector<std::string>> read_variants(std::string_view text) {
   std::vector<std::string> names;
   if (text == "all") {
-    for (const Variant& each : kVariants) names.emplace_back(each.name);
+    for (const Variant& each : kVariants) {
+      if (!each.is_mixed) names.emplace_back(each.name);
+    }
     return names;
   }
   for (size_t begin = 0; begin <= text.size();) {

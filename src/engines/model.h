@@ -62,6 +62,7 @@ struct SourceModel {
   std::vector<std::string> files;     // of the folder, sorted; names only
   const Device* device = nullptr;     // that the bundle is for; null: the CPU
   int weight_bits = 0;                // of linear layers in the bundle: 4 or 8; 0: as the dtype has them
+  bool is_mixed_half = false;         // graphs of f32 compute in f16 where that is safe
   std::vector<std::string> options;   // that change the bundle, as a command line has them; for its card and manifest
   std::vector<std::string> left_out;  // files that are links out of the folder, sorted; not read and not copied
 

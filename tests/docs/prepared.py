@@ -35,6 +35,8 @@ def prepare(page: Path, folder: Path, environment: dict[str, str]) -> None:
         case "docs/how-to/export-pt2.md":
             shutil.copytree(DECODER, folder / "smol")
             export(environment, "pt2", "--model", save_twin("t5", folder / "t5"), "-o", folder / "t5.pt2")
+        case "docs/how-to/quantize.md":
+            (folder / "text.txt").write_text("def add(a, b):\n    return a + b\n" * 8)
         case "docs/how-to/transformersjs.md":
             twin = save_twin("bert", folder / "minilm")
             export(environment, "onnx", "--model", twin, "--for", "transformersjs", "-o", folder / "models/minilm")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from ..errors import ExportError
 from .calls import ExpectedCall, error_line, expected_call, shape_text
 from .dequantized import is_quantized, load_dequantized
 from ..compare import difference
-from .engines import EngineError, EngineProcess, Export
+from .engines import MIXED, EngineError, EngineProcess, Export
 from .greedy import ExpectedTokens, expected_tokens, run_tokens
 from .interface import fits, promised_shapes, single_sizes
 from .observed import observed_calls
@@ -102,12 +103,15 @@ class Comparison:
             self.overall = ROUNDED_TENSORS
             for call, before in zip(self.expected.calls, self.original, strict=False):
                 call.rounding = difference(before.outputs, call.outputs, ignored=call.ignored).scaled
+        if self.export.dtype == MIXED:  # the same model, so its answers tell what rounding costs
+            self.original = self.expected.calls
         if self.exact is not None:
             self.model = self.exact
             exact = {(call.component, call.shape): call for call in self._calls(shapes, edges, False, 0, words).calls}
             for call in self.expected.calls:
                 if (truth := exact.get((call.component, call.shape))) is not None:
-                    call.rounding = difference(truth.outputs, call.outputs, ignored=call.ignored).scaled
+                    rounding = difference(truth.outputs, call.outputs, ignored=call.ignored).scaled
+                    call.rounding = rounding if math.isfinite(rounding) else 0.0  # infinite: it says nothing
         self.model = self.exact = None
 
     def _calls(self, shapes: dict[str, list[Shape]], edges: bool, observed: bool, tokens: int, words: bool) -> Calls:

@@ -16,6 +16,15 @@ from ..line_process import LineProcess, ProcessEnded
 from . import executorch_worker, onnx_worker, worker
 
 
+#: The dtype of exports that compute in float16 where that is safe. They are compared with eager in float32.
+MIXED = "mixed16"
+
+
+def eager_dtype(dtype: str) -> str:
+    """That of the eager model beside an export of a dtype."""
+    return "float32" if dtype == MIXED else dtype
+
+
 @dataclass(frozen=True)
 class Engine:
     """A row. What opens a file is the function of the same name in ``worker.OPENERS``."""
@@ -36,7 +45,7 @@ class Engine:
     twin_tolerance: float = 1e-5
     #: the same for real weights, by their dtype
     tolerances: Mapping[str, float] = field(
-        default_factory=lambda: {"float64": 1e-6, "float32": 1e-4, "float16": 5e-3, "bfloat16": 4e-2}
+        default_factory=lambda: {"float64": 1e-6, "float32": 1e-4, "float16": 5e-3, MIXED: 5e-3, "bfloat16": 4e-2}
     )
 
     def tolerance(self, dtype: str) -> float:

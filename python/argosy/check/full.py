@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import ExportError
 from .checked import Checked
 from .comparison import Comparison, Report, bundle_tolerance, cpu_seconds, load_model, real_shapes
-from .engines import ENGINES, Export, find_export, open_files
+from .engines import ENGINES, MIXED, Export, eager_dtype, find_export, open_files
 from .rows import Row
 from .samples import take_samples
 from .schemes import QuantizedModel
@@ -50,14 +50,15 @@ def _check_components(
         )
     prefill = "prefill" in export.interfaces
     components = open_session(config, task, prefill=prefill).components
-    dtype, samples = export.dtype, None
+    kind, samples = export.dtype, None
+    dtype = eager_dtype(kind)
     if dtype != "float32" and not cls.can_generate():  # one after the other, as both are large
         samples = take_samples(load_model(cls, against, "float32", trust_remote_code), export, against, text, audio)
         gc.collect()
     model = load_model(cls, against, dtype, trust_remote_code)
-    if dtype == "float32" and export.manifest.get("quantized") and not cls.can_generate():
+    if dtype == "float32" and (kind == MIXED or export.manifest.get("quantized")) and not cls.can_generate():
         samples = take_samples(model, export, against, text, audio)
-    comparison = Comparison(model, components, export, export.engine.tolerance(dtype), folder=against, text=text,
+    comparison = Comparison(model, components, export, export.engine.tolerance(kind), folder=against, text=text,
                             in_place=True, samples=samples)  # fmt: skip
     checked = Checked("full", export.engine.name, cls.__name__, task or "", comparison.tolerance)
     report("running the eager model")
@@ -105,13 +106,14 @@ def check_bundle(
             raise ExportError(f"{cls.__name__} generates no tokens", code="invalid-input", hint="--tokens is for models that do")
         return _check_components(open_files(engine, bundle.graphs), against, CALLS, text, audio, trust_remote_code, report)
     count = count or NEW_TOKENS
-    dtype = engine.dtype(str(bundle.graphs[0]))
+    kind = engine.dtype(str(bundle.graphs[0]))
+    dtype = eager_dtype(kind)
     before = None
     if dtype != "float32":  # one after the other, as both are large
         before = answers(load_model(cls, against, "float32", trust_remote_code), against, text, audio)
         gc.collect()
     model = load_model(cls, against, dtype, trust_remote_code)
-    tolerance = engine.tolerance(dtype)
+    tolerance = engine.tolerance(kind)
     checked = Checked("tokens", runner.name, cls.__name__, bundle.manifest.get("task") or "", tolerance)
     report("running the eager model")
     # Models that see or hear are shown one thing at a time.

@@ -30,11 +30,15 @@ def read_manifest(path: str) -> dict[str, Any]:
 
 
 def dtype_of_onnx(path: str) -> str:
-    """The dtype of most weights, as ``float32``; weights in other files are not read."""
+    """The dtype of most weights, as ``float32``; weights in other files are not read. ``mixed16`` where inputs and outputs are
+    float32, and only some nodes compute in float16."""
     import onnx
 
+    model = onnx.load(path, load_external_data=False)
+    if any(each.key == "argosy.mixed16" for each in model.metadata_props):
+        return "mixed16"
     sizes: dict[str, int] = {}
-    for tensor in onnx.load(path, load_external_data=False).graph.initializer:
+    for tensor in model.graph.initializer:
         if text := _FLOATS.get(tensor.data_type):
             sizes[text] = sizes.get(text, 0) + math.prod(tensor.dims)
     return max(sizes, key=lambda text: sizes[text], default="float32")

@@ -77,6 +77,14 @@ def text_logits(model: torch.nn.Module, folder: Path, text: Path | None) -> tupl
     return (logits[0], torch.cat([ids[0, 1:], torch.tensor([-1])])) if logits.dim() == 3 else None
 
 
+def text_ids(folder: Path, text: Path | None) -> torch.Tensor:
+    """[1, tokens] of the text, or of some words that the tokenizer knows."""
+    ids = _ids(folder, text)
+    if ids is None:
+        raise ExportError(f"{folder} has no tokenizer that reads a text", code="not-found", hint="put tokenizer.json there")
+    return ids
+
+
 def _ids(folder: Path | None, text: Path | None) -> torch.Tensor | None:
     tokenizer = tokenizer_of(folder, text)
     if tokenizer is None:

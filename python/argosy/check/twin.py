@@ -21,7 +21,7 @@ from ..capture.session import Session, shape_limits
 from ..errors import ExportError
 from .checked import Checked
 from .comparison import Comparison, Report, axis_rows, bundle_tolerance, cpu_seconds, load_model, real_shapes
-from .engines import ENGINES, Export, find_export, open_files
+from .engines import ENGINES, MIXED, Export, find_export, open_files
 from .rows import Row
 from .schemes import QuantizedModel
 
@@ -106,6 +106,10 @@ def _check_in(
 
 
 def _comparison(dtype: str, session: Session, saved: Path, request: TwinRequest, export: Export, suffix: str = "") -> Comparison:
+    if export.dtype == MIXED:  # eager in float16 tells how far rounding alone takes this twin
+        rounded = load_model(session.model_class, saved, "float16", request.trust_remote_code)
+        return Comparison(session.twin, session.components, export, export.engine.tolerance(MIXED),
+                          limits=shape_limits(session), suffix=f"{suffix}, {MIXED}", exact=rounded)  # fmt: skip
     if dtype == "float32":
         return Comparison(session.twin, session.components, export, export.engine.twin_tolerance,
                           limits=shape_limits(session), suffix=suffix)  # fmt: skip
@@ -140,6 +144,8 @@ def _check_bundle(dtype: str, session: Session, folder: Path, request: TwinReque
     adapters = twin_adapters(request.adapters, session.twin, folder / "adapters")
     flags = [each for name, path in adapters.items() for each in ("--adapter-apart", f"{name}={path}")]
     tolerance = engine.twin_tolerance if dtype == "float32" else engine.tolerance(dtype)
+    if f"--{MIXED}" in request.options:
+        tolerance = engine.tolerance(MIXED)
     try:
         plan = _plan_with(adapters, dtype, folder, request)
         _export(request, session, folder, dtype, bundle, ("--for", request.bundle_engine, *flags), plan)

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,6 +48,15 @@ struct Quantization {
   bool is_wanted() const { return bits != 0 || keeps || !rules.empty(); }
 };
 
+enum class HalfMode : uint8_t {
+  kNone,
+  kMixed,     // products, and what lies between them, compute in f16; the rest, inputs and outputs are f32
+  kObserved,  // all is f32, and further outputs tell how large values are that kMixed has in f16
+};
+
+/// The largest magnitudes that values of f32 graphs had, by the graph's component and the value's name.
+using SeenValues = std::map<std::string, std::map<std::string, double>>;
+
 struct LoweringOptions {
   int opset = kDefaultOpset;
   Optimize optimize = Optimize::kEngine;
@@ -60,6 +71,8 @@ struct LoweringOptions {
   /// GroupQueryAttention takes queries, keys and values as one tensor, too.
   bool packs_attention = false;
   Quantization quantization;
+  HalfMode half = HalfMode::kNone;              // of f32 graphs
+  std::shared_ptr<const SeenValues> seen = {};  // of kMixed; null: nobody has looked
 };
 
 /// Where weights that are not small go.

@@ -20,6 +20,7 @@
 #include "driver/quality_picture.h"
 #include "driver/validate_export.h"
 #include "driver/variant_folders.h"
+#include "driver/variants.h"
 #include "engines/card.h"
 #include "engines/device.h"
 #include "engines/engine.h"
@@ -110,14 +111,15 @@ class OnnxExport final : public Export {
     return {};
   }
 
-  /// What is stored in few bits.
+  /// What is stored in few bits, and what computes in f16.
   std::vector<std::string> summary() const override {
     std::vector<std::string> lines;
     for (const OnnxExport* each : variants()) {
       std::string_view name = further_.empty() ? "" : std::string_view(each->name_);
-      for (const std::string& line : quantized_lines(each->quantized_))
-        lines.push_back(name.empty() ? line : format("{}: {}", name, line));
-      std::ranges::copy(each->adapters_.summary(), std::back_inserter(lines));
+      auto add = [&](const std::string& line) { lines.push_back(name.empty() ? line : format("{}: {}", name, line)); };
+      for (const std::string& line : quantized_lines(each->quantized_)) add(line);
+      std::ranges::for_each(each->adapters_.summary(), add);
+      for (const Part& part : each->parts_) std::ranges::for_each(half_lines(part.bundle.models()), add);
     }
     return lines;
   }
@@ -181,7 +183,7 @@ class OnnxExport final : public Export {
   /// Puts all variants where the options of this one are.
   void name_variants(std::vector<std::string>& options) const {
     std::erase_if(options, [](const std::string& option) {
-      return option.starts_with("--dtype=") || option.starts_with("--quantize=");
+      return option.starts_with("--dtype=") || option.starts_with("--quantize=") || option == kMixedFlag;
     });
     std::vector<std::string> names;
     for (const OnnxExport* each : variants()) names.push_back(each->name_);
@@ -216,6 +218,7 @@ class OnnxExport final : public Export {
       ARGOSY_TRY(source_, engines::read_source_model(input.model, manifest_.root()));
       source_->device = device_;
       source_->weight_bits = options.lowering.quantization.bits;
+      source_->is_mixed_half = options.lowering.half != onnx::HalfMode::kNone;
       source_->options = input.options;
       ARGOSY_TRY(plan_, engine_->plan(*source_));
       return {};

@@ -1,6 +1,7 @@
 #include "driver/onnx/lower_onnx.h"
 
 #include "backends/onnx/lowering.h"
+#include "backends/onnx/mixed_half.h"
 #include "backends/onnx/quantize.h"
 #include "base/text.h"
 #include "driver/export_hooks.h"
@@ -10,6 +11,19 @@ namespace argosy {
 namespace {
 
 bool is_shape_only(const TensorSource& source) { return source.recipe().starts_with("shape_only("); }
+
+/// The last step: some of it in f16, or outputs that tell what could be.
+Status apply_half(onnx::Model& model, const std::string& component, const onnx::LoweringOptions& options) {
+  if (options.half == onnx::HalfMode::kNone) return {};
+  if (options.half == onnx::HalfMode::kObserved) return onnx::observe_values(model);
+  if (options.seen == nullptr) return onnx::narrow_to_half(model, nullptr);
+  auto found = options.seen->find(component);
+  if (found == options.seen->end()) {
+    return fail(ErrorCode::kInvalidInput, format("the values that were seen lack those of {}", quoted(component)),
+                "they are of another model or of other options: have them seen anew");
+  }
+  return onnx::narrow_to_half(model, &found->second);
+}
 
 }  // namespace
 
@@ -49,11 +63,21 @@ Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program& program, std::vecto
       continue;
     }
     if (options.lowering.optimize != onnx::Optimize::kOff) ARGOSY_TRY_STATUS(onnx::optimize(*model));
+    ARGOSY_TRY_STATUS(apply_half(*model, component.name, options.lowering));
     if (options.missing_weights_as_inputs) onnx::make_inputs(*model, is_shape_only, onnx::StoredValue::kDropped);
     models.push_back({std::move(files[i]), *std::move(model)});
   }
   if (!status) return fail(std::move(status.error()));
   return models;
+}
+
+std::vector<std::string> half_lines(std::span<const onnx::NamedModel> graphs) {
+  std::vector<std::string> lines;
+  for (const onnx::NamedModel& each : graphs) {
+    auto found = each.model.metadata.find(std::string(onnx::kMixedHalfKey));
+    if (found != each.model.metadata.end()) lines.push_back(format("{}: {}", each.file, found->second));
+  }
+  return lines;
 }
 
 Result<std::string> onnx_model_bytes(Program program, const OnnxOptions& options, Diagnostics& diagnostics) {

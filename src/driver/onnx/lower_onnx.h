@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ Status check_opset(const OnnxOptions& options);
 /// translated is in `diagnostics`.
 Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program& program, std::vector<BoundGraph> graphs,
                                                     const OnnxOptions& options, Diagnostics& diagnostics);
+
+/// What computes in f16, where not all or nothing does: a line for each graph.
+std::vector<std::string> half_lines(std::span<const onnx::NamedModel> graphs);
 
 /// The file of the program's only component, weights embedded, in memory.
 Result<std::string> onnx_model_bytes(Program program, const OnnxOptions& options, Diagnostics& diagnostics);

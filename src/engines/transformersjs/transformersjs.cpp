@@ -37,7 +37,8 @@ Result<Precision> precision_of(const SourceModel& model) {
   for (const ComponentInterface& component : model.components) {
     for (const Port& port : component.outputs) {
       if (port.dtype == "f32" && bits != 0) return bits == 4 ? Precision{"q4", "_q4"} : Precision{"q8", "_quantized"};
-      if (port.dtype == "f32") return Precision{"fp32", ""};
+      // It has no name of its own for it; inputs and outputs are read from the files.
+      if (port.dtype == "f32") return model.is_mixed_half ? Precision{"fp16", "_fp16"} : Precision{"fp32", ""};
       if (port.dtype == "f16" && bits == 8) {
         return fail(ErrorCode::kUnsupportedFeature, format("{} has no name for 8 bits with float16", kEngine),
                     "use --quantize int4, or --dtype fp32");

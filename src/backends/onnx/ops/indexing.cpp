@@ -165,7 +165,7 @@ void emit_index_select(const NodeTranslator& e, const Translation&) {
 }
 
 // gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor
-void emit_gather(const NodeTranslator& e, const Translation&) {
+void emit_gather_along(const NodeTranslator& e, const Translation&) {
   if (e.rank("self") == 0) return e.yield(e.expand(e.tensor("self"), {}, e.result().shape));
   e.yield(e.node("GatherElements", {e.tensor("self"), e.cast(e.tensor("index"), DType::kI64)},
                  {{"axis", e.dim("dim", e.rank("self"))}}));
@@ -230,7 +230,7 @@ constexpr Translation kIndexing[] = {
     {"aten.index.Tensor", emit_index},
     {"aten.index_put.default", emit_index_put},
     {"aten.index_select.default", emit_index_select},
-    {"aten.gather.default", emit_gather},
+    {"aten.gather.default", emit_gather_along},
     {"aten.scatter.src", emit_scatter, "none"},
     {"aten.scatter.value", emit_scatter, "none"},
     {"aten.scatter_add.default", emit_scatter, "add"},

@@ -41,7 +41,7 @@ void emit_embedding(const NodeTranslator& e, const Translation&) {
   e.yield(e.node("Gather", {e.tensor("weight"), e.tensor("indices")}, {{"axis", int64_t{0}}}));
 }
 
-constexpr Translation kLinear[] = {
+constexpr Translation kLinearOps[] = {
     {"aten.linear.default", emit_linear},
     {"aten.matmul.default", emit_matmul},
     {"aten.bmm.default", emit_matmul},
@@ -52,6 +52,6 @@ constexpr Translation kLinear[] = {
 
 }  // namespace
 
-std::span<const Translation> linear_translations() { return kLinear; }
+std::span<const Translation> linear_translations() { return kLinearOps; }
 
 }  // namespace argosy::onnx

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "driver/backends.h"
+#include "export_jobs.h"
+#include "terminal.h"
+
+namespace argosy::cli {
+
+/// For variants of mixed float16, if the user names a text to calibrate on: has the model read it in float32, by
+/// `python -m argosy.check.seen`, and gives the job how large values became. The float32 graphs are for a time beside
+/// the destination.
+Status see_values(const ExportJobs& jobs, const Backend& backend, const ExportDestination& destination,
+                  const Environment& environment, Terminal& terminal);
+
+}  // namespace argosy::cli
