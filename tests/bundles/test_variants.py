@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sysconfig
 from pathlib import Path
 
@@ -64,6 +65,28 @@ def test_each_generates_in_transformersjs(name: str, model: Path, in_one_bundle:
     assert any(row.origin == "tokens" and row.ok for row in checked.rows)
 
 
+@pytest.mark.skipif(node() is None or node_modules() is None, reason="tools/setup has not installed transformers.js")
+def test_mixed_float16_generates_in_transformersjs_as_its_float16(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODE_PATH", str(node_modules()))
+    bundle = made(model, "transformersjs", "mixed16")
+    assert (bundle / "onnx/model_fp16.onnx").is_file()
+    checked = check_bundle(bundle, model, count=8)
+    assert checked.ok, checked.summary()
+    assert any(row.origin == "tokens" and row.ok for row in checked.rows)
+
+
+def test_mixed_float16_is_calibrated_on_the_graphs_of_the_bundle(model: Path) -> None:
+    text = model.parent / "text.txt"
+    text.write_text("def add(a, b):\n    return a + b\n" * 8)
+    bundle = model.parent / "calibrated"
+    refusal, said = export(ARGOSY, "onnx", "--model", model, "--for", "genai", "--dtype", "mixed16", "--calibrate", text, "--check", "off",
+                           "-o", bundle)  # fmt: skip
+    assert refusal == "", said
+    assert re.search(r"model.onnx: (\d+) of \1 products compute in float16", said) and "no values were seen" not in said, said
+    checked = check_bundle(bundle, model, count=8)
+    assert checked.ok and any(row.origin == "tokens" and row.ok for row in checked.rows), checked.summary()
+
+
 def test_other_engines_get_a_folder_for_each(model: Path) -> None:
     both = made(model, "genai", "fp32,q4")
     for name in ("fp32", "q4"):
@@ -96,6 +119,10 @@ def test_each_is_checked(model: Path) -> None:
         (("--dtype", "fp32,q4", "-o", "one.onnx"), "is to be one model, but several variants are asked for"),
         (("--dtype", "q4", "--min-agreement", "0.9"), "are about the model's own weights"),
         (("--dtype", "q4", "--quantize", "int8"), "says how weights are stored, and so does --quantize"),
+        (("--for", "transformersjs", "--dtype", "fp16,mixed16"), "have the same names in a bundle for transformers.js"),
+        (("--dtype", "fp32", "--calibrate", "text.txt"), "values are seen for mixed float16, which is not asked for"),
+        (("--dtype", "fp16", "--mixed16"), "mixed float16 is made of float32, not of float16"),
+        (("--mixed16", "--quantize", "int4"), "weights in few bits have no mixed float16"),
         (("--dtype", "fp32,q4", "--capture", "x.capture"), "needs captures of its own"),
         (("--for", "transformersjs", "--dtype", "fp32,q4", "--weights", "link"), "wants data files of its own"),
     ],

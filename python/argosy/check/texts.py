@@ -36,7 +36,8 @@ def text_calls(model: torch.nn.Module, export: Export, folder: Path | None, text
     if name is None or interface is None or (inputs is not None and inputs[0] != "input_ids"):
         return []
     most = (interface["dims"].get("sequence") or {}).get("max") or _MOST
-    ids = ids[:, : min(most, _MOST)]
+    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None) or _MOST
+    ids = ids[:, : min(most, positions, _MOST)]
     with torch.no_grad():
         output = model(input_ids=ids, **call_flags(model.forward, use_cache=False, return_dict=True))
     if not hasattr(output, "logits") or output.logits.dim() != 3:
