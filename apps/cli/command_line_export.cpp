@@ -100,8 +100,7 @@ void add_variants(CLI::App* command, ExportOptions& options) {
         options.variants = *std::move(variants);
       },
       "auto (default: the configuration's), fp32, fp16 or bf16; or variants, such as fp32,q4: of fp32, fp16, q4, "
-      "q4f16, "
-      "q8 and mixed16 (fp16 where that is safe), or all: the first five");
+      "q4f16, q8, mixed16 (fp16 where that is safe), int8 and uint8 (products in integers), or all: the first five");
 }
 
 /// CLI11 takes "-5" for a large number. An empty text: it is one.

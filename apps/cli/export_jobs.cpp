@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/onnx/quantize.h"
 #include "base/check.h"
 #include "base/text.h"
 #include "driver/earlier_bundle.h"
@@ -45,7 +46,7 @@ Result<std::vector<std::string>> added_variants(const ExportOptions& options) {
   if (!options.variants.empty()) return options.variants;
   const bool is_quantized = options.backend_options.onnx.lowering.quantization.is_wanted();
   for (const Variant& each : all_variants()) {
-    if (!is_quantized && !each.is_mixed && each.bits == 0 && each.dtype == options.dtype)
+    if (!is_quantized && !each.is_mixed && each.quantize.empty() && each.dtype == options.dtype)
       return std::vector{std::string(each.name)};
   }
   return fail(ErrorCode::kInvalidInput, "--add adds variants, and none is named", "add --dtype q8, or fp16,q4");
@@ -63,7 +64,10 @@ ExportOptions options_of(const ExportOptions& options, std::string_view name) {
   ExportOptions own = options;
   own.variants.clear();
   own.dtype = variant->dtype;
-  own.backend_options.onnx.lowering.quantization.bits = variant->bits;
+  if (!variant->quantize.empty()) {
+    Status status = onnx::read_quantization(variant->quantize, own.backend_options.onnx.lowering.quantization);
+    ARGOSY_CHECK(status.has_value(), "a variant that --quantize does not know: " + std::string(name));
+  }
   own.backend_options.onnx.lowering.half = variant->is_mixed ? onnx::HalfMode::kMixed : onnx::HalfMode::kNone;
   return own;
 }

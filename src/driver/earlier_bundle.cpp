@@ -78,13 +78,12 @@ std::string returned_dtype(JsonView manifest) {
 
 /// The variant that a bundle is which was exported alone.
 std::optional<std::string> only_variant(JsonView manifest) {
-  std::string dtype = option_of(manifest, "--dtype"), bits = option_of(manifest, "--quantize");
+  std::string dtype = option_of(manifest, "--dtype"), quantize = option_of(manifest, "--quantize");
   if (dtype.empty()) dtype = returned_dtype(manifest);
   bool is_mixed = false;
   for (JsonView each : manifest.find("options").items()) is_mixed = is_mixed || each.as_string() == kMixedFlag;
   for (const Variant& each : all_variants()) {
-    if (each.dtype == dtype && each.is_mixed == is_mixed && bits == (each.bits == 0 ? "" : format("int{}", each.bits)))
-      return std::string(each.name);
+    if (each.dtype == dtype && each.is_mixed == is_mixed && quantize == each.quantize) return std::string(each.name);
   }
   return std::nullopt;
 }

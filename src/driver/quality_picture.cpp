@@ -48,7 +48,7 @@ struct PictureBox {
 
 bool computes_as_the_model(const MeasuredVariant& variant) {
   const Variant* known = find_variant(variant.name);
-  return known != nullptr && known->dtype == "float32" && known->bits == 0;
+  return known != nullptr && known->dtype == "float32" && known->quantize.empty();
 }
 
 std::optional<double> figure_of(const MeasuredVariant& variant, const PictureFigure& figure) {

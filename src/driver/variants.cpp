@@ -8,9 +8,16 @@ namespace argosy {
 namespace {
 
 constexpr Variant kVariants[] = {
-    {"fp32", "float32"},     {"fp16", "float16"},  {"q4", "float32", 4},
-    {"q4f16", "float16", 4}, {"q8", "float32", 8}, {"mixed16", "float32", 0, true},
+    {"fp32", "float32"},
+    {"fp16", "float16"},
+    {"q4", "float32", "int4"},
+    {"q4f16", "float16", "int4"},
+    {"q8", "float32", "int8"},
+    {"mixed16", "float32", "", true},
+    {"int8", "float32", "dynamic-int8"},
+    {"uint8", "float32", "dynamic-uint8"},
 };
+constexpr size_t kUsual = 5;  // what people publish; mixed16 has the names of fp16 in a bundle
 
 std::string known_names() {
   std::vector<std::string> names;
@@ -30,9 +37,7 @@ const Variant* find_variant(std::string_view name) {
 Result<std::vector<std::string>> read_variants(std::string_view text) {
   std::vector<std::string> names;
   if (text == "all") {
-    for (const Variant& each : kVariants) {
-      if (!each.is_mixed) names.emplace_back(each.name);
-    }
+    for (const Variant& each : all_variants().first(kUsual)) names.emplace_back(each.name);
     return names;
   }
   for (size_t begin = 0; begin <= text.size();) {

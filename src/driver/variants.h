@@ -15,16 +15,16 @@ inline constexpr std::string_view kMixedFlag = "--mixed16";
 /// A way to store a model's numbers, by the name that transformers.js has for it, if it has one.
 struct Variant {
   std::string_view name;
-  std::string_view dtype;  // of what is not quantised, as captures have it
-  int bits = 0;            // of weights of linear layers; 0: as the dtype has them
-  bool is_mixed = false;   // f16 where that is safe; such files are called as those of fp16
+  std::string_view dtype;          // of what is not quantised, as captures have it
+  std::string_view quantize = {};  // of linear layers, as --quantize takes it; empty: as the dtype has them
+  bool is_mixed = false;           // f16 where that is safe; such files are called as those of fp16
 };
 
 std::span<const Variant> all_variants();
 /// Null if there is none of that name.
 const Variant* find_variant(std::string_view name);
 
-/// Reads "fp32,q4", or "all": all that can be in one bundle, so without mixed ones. Each may occur once.
+/// Reads "fp32,q4", or "all": the usual ones. Each may occur once.
 Result<std::vector<std::string>> read_variants(std::string_view text);
 
 }  // namespace argosy

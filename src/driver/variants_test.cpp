@@ -12,7 +12,7 @@ TEST(Variants, are_read_in_the_order_that_is_asked_for) {
   EXPECT_EQ(*read_variants("all"), (std::vector<std::string>{"fp32", "fp16", "q4", "q4f16", "q8"}));
   EXPECT_TRUE(find_variant("mixed16")->is_mixed);
   EXPECT_EQ(find_variant("q4f16")->dtype, "float16");
-  EXPECT_EQ(find_variant("q4f16")->bits, 4);
+  EXPECT_EQ(find_variant("q4f16")->quantize, "int4");
   EXPECT_EQ(find_variant("q5"), nullptr);
 }
 

@@ -59,10 +59,10 @@ struct SourceModel {
   std::optional<JsonDocument> config;
   bool is_config_changed = false;                                                     // it had that
   std::optional<JsonDocument> generation_config, tokenizer_config, processor_config;  // the files of these names
-  std::vector<std::string> files;     // of the folder, sorted; names only
-  const Device* device = nullptr;     // that the bundle is for; null: the CPU
-  int weight_bits = 0;                // of linear layers in the bundle: 4 or 8; 0: as the dtype has them
-  bool is_mixed_half = false;         // graphs of f32 compute in f16 where that is safe
+  std::vector<std::string> files;  // of the folder, sorted; names only
+  const Device* device = nullptr;  // that the bundle is for; null: the CPU
+  std::string scheme;          // of linear layers in the bundle: "int4", "dynamic-int8"; empty: as the dtype has them
+  bool is_mixed_half = false;  // graphs of f32 compute in f16 where that is safe
   std::vector<std::string> options;   // that change the bundle, as a command line has them; for its card and manifest
   std::vector<std::string> left_out;  // files that are links out of the folder, sorted; not read and not copied
 

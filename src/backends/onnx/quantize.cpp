@@ -377,13 +377,17 @@ std::string_view name_of(QuantizeMethod method) {
   return "";
 }
 
+std::string scheme_of(const Quantization& how) {
+  if (how.bits == 0) return "";
+  return how.is_dynamic ? encoding_of(how, how.bits) : format("int{}", how.bits);
+}
+
 std::string quantization_text(const Quantization& how) {
-  auto text_of = [](int bits) { return bits == 0 ? std::string("float") : format("int{}", bits); };
   std::vector<std::string> items;
-  if (how.is_dynamic) items.push_back(encoding_of(how, how.bits));
-  if (how.bits != 0 && !how.is_dynamic) items.push_back(text_of(how.bits));
+  if (how.bits != 0) items.push_back(scheme_of(how));
   if (how.keeps) items.emplace_back(kKeep);
-  for (const QuantizeRule& rule : how.rules) items.push_back(format("{}={}", rule.where, text_of(rule.bits)));
+  for (const QuantizeRule& rule : how.rules)
+    items.push_back(format("{}={}", rule.where, rule.bits == 0 ? "float" : format("int{}", rule.bits)));
   return join(items, ",");
 }
 

@@ -45,6 +45,8 @@ Result<Pass> quantize_weights_with(std::string_view settings);
 Status read_quantization(std::string_view text, Quantization& how);
 /// The text that it is read from.
 std::string quantization_text(const Quantization& how);
+/// Its first part: how linear layers are stored that no rule is for. Empty: as they are.
+std::string scheme_of(const Quantization& how);
 /// "default", "rtn", "k_quant".
 std::string_view name_of(QuantizeMethod method);
 /// Checks options before there is a program.

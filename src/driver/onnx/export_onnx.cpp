@@ -8,6 +8,7 @@
 
 #include "backends/onnx/cached_attention.h"
 #include "backends/onnx/layout.h"
+#include "backends/onnx/quantize.h"
 #include "base/check.h"
 #include "base/text.h"
 #include "border/border.h"
@@ -217,7 +218,7 @@ class OnnxExport final : public Export {
     if (destination_.is_folder) {
       ARGOSY_TRY(source_, engines::read_source_model(input.model, manifest_.root()));
       source_->device = device_;
-      source_->weight_bits = options.lowering.quantization.bits;
+      source_->scheme = onnx::scheme_of(options.lowering.quantization);
       source_->is_mixed_half = options.lowering.half != onnx::HalfMode::kNone;
       source_->options = input.options;
       ARGOSY_TRY(plan_, engine_->plan(*source_));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "engines/companions.h"
 #include "engines/refused.h"
@@ -32,24 +33,36 @@ struct Planned {
   Precision precision;
 };
 
+/// Of float32 and of float16, by how weights are stored.
+struct NamedScheme {
+  std::string_view scheme;
+  Precision single, half;
+};
+
 Result<Precision> precision_of(const SourceModel& model) {
-  const int bits = model.weight_bits;
+  // It has no name of its own for mixed ones; inputs and outputs are read from the files.
+  const Precision plain = model.is_mixed_half ? Precision{"fp16", "_fp16"} : Precision{"fp32", ""};
+  const NamedScheme schemes[] = {{"", plain, {"fp16", "_fp16"}},
+                                 {"int4", {"q4", "_q4"}, {"q4f16", "_q4f16"}},
+                                 {"int8", {"q8", "_quantized"}, {}},
+                                 {"dynamic-int8", {"int8", "_int8"}, {}},
+                                 {"dynamic-uint8", {"uint8", "_uint8"}, {}}};
+  const auto* found = std::ranges::find(schemes, model.scheme, &NamedScheme::scheme);
+  ARGOSY_CHECK(found != std::end(schemes), "weights are stored in a way that has no name: " + model.scheme);
   for (const ComponentInterface& component : model.components) {
     for (const Port& port : component.outputs) {
-      if (port.dtype == "f32" && bits != 0) return bits == 4 ? Precision{"q4", "_q4"} : Precision{"q8", "_quantized"};
-      // It has no name of its own for it; inputs and outputs are read from the files.
-      if (port.dtype == "f32") return model.is_mixed_half ? Precision{"fp16", "_fp16"} : Precision{"fp32", ""};
-      if (port.dtype == "f16" && bits == 8) {
-        return fail(ErrorCode::kUnsupportedFeature, format("{} has no name for 8 bits with float16", kEngine),
+      if (port.dtype == "f32") return found->single;
+      if (port.dtype == "f16" && found->half.dtype.empty()) {
+        return fail(ErrorCode::kUnsupportedFeature, format("{} has no name for {} with float16", kEngine, model.scheme),
                     "use --quantize int4, or --dtype fp32");
       }
-      if (port.dtype == "f16") return bits == 4 ? Precision{"q4f16", "_q4f16"} : Precision{"fp16", "_fp16"};
+      if (port.dtype == "f16") return found->half;
       if (port.dtype == "bf16")
         return fail(ErrorCode::kUnsupportedFeature, format("{} has no bfloat16", kEngine),
                     "add --dtype fp32 or --dtype fp16");
     }
   }
-  return Precision{"fp32", ""};
+  return plain;
 }
 
 /// Inputs that the engine's processors and tokenizers make, for a graph that is run once.
