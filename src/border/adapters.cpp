@@ -1,5 +1,4 @@
 #include <map>
-#include <set>
 
 #include "base/text.h"
 #include "border/edits.h"

@@ -101,6 +101,9 @@ Status validate_onnx(const ExportRequest& request) {
   if (request.dtype == "bfloat16" && !device->takes_bfloat16)
     return fail(ErrorCode::kUnsupportedFeature, format("{} has no bfloat16", device->title),
                 "add --dtype fp32 or --dtype fp16");
+  if (options.lowering.quantization.is_dynamic && !device->multiplies_integers)
+    return fail(ErrorCode::kUnsupportedFeature, format("products in integers were not run on {}", device->title),
+                "use --quantize int8, or leave out --device");
   ARGOSY_TRY_STATUS(check_half(request));
   if (request.destination->is_folder) return check_engine(*engine, request);
   if (request.variants > 1) {

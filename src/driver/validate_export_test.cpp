@@ -127,6 +127,14 @@ TEST_F(ValidateExport, rejects_mixed_float16_of_what_is_not_float32) {
   expect_error(validate_export(asked, notes_), ErrorCode::kUnsupportedFeature, "no mixed float16");
 }
 
+TEST_F(ValidateExport, rejects_products_in_integers_where_they_were_not_run) {
+  options_.onnx.lowering.quantization.bits = 8;
+  options_.onnx.lowering.quantization.is_dynamic = true;
+  EXPECT_TRUE(validate("onnx"));
+  options_.onnx.device = "webgpu";
+  expect_error(validate("onnx"), ErrorCode::kUnsupportedFeature, "products in integers were not run on WebGPU");
+}
+
 TEST_F(ValidateExport, rejects_several_variants_for_one_file) {
   ExportRequest asked = request("onnx");
   asked.variants = 2;

@@ -16,7 +16,8 @@ struct Device {
   /// Ops of ONNX Runtime's own that it has kernels for, and that are right there.
   RuntimeOps ops;
   bool takes_bfloat16 = false;
-  bool rounds_activations = false;  // of products with weights in few bits: to 8 bits, which is faster
+  bool rounds_activations = false;   // of products with weights in few bits: to 8 bits, which is faster
+  bool multiplies_integers = false;  // DynamicQuantizeLinear and MatMulInteger have kernels that were run
   // Of GroupQueryAttention, where `ops` has it:
   bool turns_in_attention = false;  // the op does the rotary embedding
   bool packs_attention = false;     // queries, keys and values may be one tensor

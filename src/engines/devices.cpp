@@ -46,6 +46,7 @@ constexpr Device kDevices[] = {
      .ops = kCpuOps,
      .takes_bfloat16 = true,  // as weights; kernels widen them
      .rounds_activations = true,
+     .multiplies_integers = true,
      .turns_in_attention = true,
      .packs_attention = true,
      .shares_caches = true},

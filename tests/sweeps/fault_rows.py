@@ -75,6 +75,9 @@ GENAI_K_QUANT = Export("ONNX genai int4 k_quant", "onnx", (*_INT4, "--quantize-m
 OPTIMUM_INT8 = Export("ONNX optimum int8", "onnx", ("--for", "optimum", "--quantize", "int8"))
 JS_Q4F16 = Export("ONNX transformers.js q4f16", "onnx", ("--for", "transformersjs", "--dtype", "q4f16"))
 JS_Q8 = Export("ONNX transformers.js q8", "onnx", ("--for", "transformersjs", "--dtype", "q8"))
+DYNAMIC = Export("ONNX dynamic-int8", "onnx", ("--quantize", "dynamic-int8"))
+GENAI_DYNAMIC = Export("ONNX genai dynamic-uint8", "onnx", ("--for", "genai", "--quantize", "dynamic-uint8"))
+MIXED = Export("ONNX mixed16", "onnx", ("--dtype", "mixed16"))
 OPTIMUM = Export("ONNX optimum", "onnx", ("--for", "optimum"))
 PT2 = Export(".pt2", "pt2")
 
@@ -177,6 +180,12 @@ ROWS = [
         missed="of one of eight bits in the weight of one layer's queries: less than what the engine's own rounding may differ by"),
     Row("onnx-nibble-order", "qwen2", JS_Q4F16),
     Row("onnx-scale-of-neighbour", "llama", JS_Q8),
+    Row("integers-one-more", "bert", DYNAMIC),
+    Row("integers-columns", "bert", DYNAMIC),
+    Row("integers-zero-point", "llama", GENAI_DYNAMIC,
+        missed="of one of 255 steps in one weight: less than what rounded activations may differ by"),
+    Row("window-one-more", "mistral", MIXED),
+    Row("bias-dropped", "bert", MIXED),
     Row("onnx-rotary-pairs", "llama", GENAI_INT4),
     Row("window-one-more", "mistral", GENAI_INT4),
     # programs and graphs

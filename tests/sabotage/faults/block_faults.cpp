@@ -13,7 +13,7 @@ using Graphs = std::vector<onnx::NamedModel>;
 using SourceEdit = Result<TensorSourcePtr> (*)(const TensorSourcePtr& source);
 
 constexpr std::string_view kProduct = "com.microsoft.MatMulNBits", kLookup = "com.microsoft.GatherBlockQuantized",
-                           kExperts = "com.microsoft.QMoE";
+                           kExperts = "com.microsoft.QMoE", kIntegers = ".MatMulInteger";
 
 /// Edits an input of the first node of that op that has it.
 Result<bool> edit_input(Graphs& graphs, std::string_view op, size_t input, SourceEdit edit) {
@@ -44,6 +44,12 @@ Result<TensorSourcePtr> add_to_nibbles(const TensorSourcePtr& source) {
       auto byte = std::to_integer<unsigned>(each);
       each = static_cast<std::byte>(std::min(15U, (byte >> 4) + 1) << 4 | std::min(15U, (byte & 15U) + 1));
     }
+  });
+}
+
+Result<TensorSourcePtr> add_to_bytes(const TensorSourcePtr& source) {
+  return with_bytes(*source, [](std::vector<std::byte>& bytes) {
+    for (std::byte& each : bytes) each = static_cast<std::byte>(std::to_integer<unsigned>(each) + 1);
   });
 }
 
@@ -96,6 +102,15 @@ constexpr Fault kBlockFaults[] = {
      .what = "experts have their neighbour's scales, in ONNX Runtime's op",
      .onnx = [](Graphs& graphs) { return edit_input(graphs, kExperts, 3, move_along_rows); },
      .is_of_engine = true},
+    {.name = "integers-one-more",
+     .what = "every byte of a weight is one more, in MatMulInteger",
+     .onnx = [](Graphs& graphs) { return edit_input(graphs, kIntegers, 1, add_to_bytes); }},
+    {.name = "integers-columns",
+     .what = "columns of a weight are in the other order, in MatMulInteger",
+     .onnx = [](Graphs& graphs) { return edit_input(graphs, kIntegers, 1, turn_blocks); }},
+    {.name = "integers-zero-point",
+     .what = "every zero point of a weight is one more, in MatMulInteger",
+     .onnx = [](Graphs& graphs) { return edit_input(graphs, kIntegers, 3, add_to_bytes); }},
 };
 
 }  // namespace
