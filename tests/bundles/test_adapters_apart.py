@@ -22,6 +22,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 from test_fast_graphs import ARGOSY, argosy, ops_of, save_model
+from thorough import thorough
 
 PROMPT = [5, 9, 17, 40, 33]
 TOKENS = 24
@@ -93,7 +94,7 @@ def genai_tokens(bundle: Path) -> Callable[[str], list[int]]:
     return run
 
 
-@pytest.fixture(scope="module", params=["llama", "qwen2"])
+@pytest.fixture(scope="module", params=["llama", thorough("qwen2")])
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Qwen 2 has biases. Weights are large, so that tokens are no ties."""
     folder = tmp_path_factory.mktemp("apart") / request.param

@@ -16,6 +16,7 @@ import transformers
 from sweeps.exporting import export
 from test_fast_graphs import ARGOSY, TOKENIZER, save_model
 from test_variants import contents
+from thorough import thorough
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def test_a_bundle_of_one_variant_becomes_one_of_several(model: Path, tmp_path: P
         assert contents(out) == contents(tmp_path / f"{name}-whole")
 
 
-@pytest.mark.parametrize(("engine", "before", "manifest"), [("transformersjs", "q8", "bundle.json"), ("optimum", "fp32,q8", "q8/bundle.json")])
+@pytest.mark.parametrize(("engine", "before", "manifest"), [("transformersjs", "q8", "bundle.json"), thorough(("optimum", "fp32,q8", "q8/bundle.json"))])
 def test_checks_and_figures_of_others_stay(engine: str, before: str, manifest: str, tmp_path: Path) -> None:
     model, out, whole = tmp_path / "encoder", tmp_path / "out", tmp_path / "whole"
     torch.manual_seed(0)

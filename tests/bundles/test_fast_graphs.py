@@ -12,6 +12,7 @@ import onnx
 import pytest
 import torch
 import transformers
+from thorough import always
 
 ROOT = Path(__file__).parents[2]
 ARGOSY = os.environ.get("ARGOSY_BIN", str(ROOT / "build/release/apps/cli/argosy"))
@@ -55,7 +56,7 @@ def shares_buffers(bundle: Path) -> bool:
     return json.loads((bundle / "genai_config.json").read_text())["search"]["past_present_share_buffer"]
 
 
-@pytest.mark.parametrize("model_type", MODELS)
+@pytest.mark.parametrize("model_type", always(("llama", "gemma3_text"), MODELS))
 def test_an_engine_gets_its_own_ops(model_type: str, tmp_path: Path) -> None:
     """The check runs the bundle in the engine: prompts whole and in pieces, greedy tokens, padded batches."""
     save_model(model_type, tmp_path / "model", MODELS[model_type][0])

@@ -19,8 +19,9 @@ from argosy.capture.session import open_session, trace_session, write_session  #
 from argosy.structures import identifier, named_leaves  # noqa: E402
 from argosy.capture.twin import shrink  # noqa: E402
 from argosy.capture.wiring import wiring  # noqa: E402
+from thorough import thorough  # noqa: E402
 
-FAMILIES = ("llava", "qwen2_5_vl", "qwen3_vl", "gemma3")
+FAMILIES = (thorough("llava"), "qwen2_5_vl", thorough("qwen3_vl"), "gemma3")
 
 
 @pytest.fixture(scope="module")

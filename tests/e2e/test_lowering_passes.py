@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cli_tool import Argosy, find_argosy
 from round_trip import LOWERING_PASSES
+from thorough import thorough
 
 torch = pytest.importorskip("torch", reason="archives are run with it")
 transformers = pytest.importorskip("transformers", reason="captures are made with it")
@@ -55,7 +56,7 @@ def lowered_results(argosy: Argosy, family: str, folder: Path, passes: str) -> t
 
 
 # Views of views that are written, tensors that change their shape, parameters that change, experts, complex numbers.
-@pytest.mark.parametrize("family", ["big_bird", "qwen3_next", "mixtral", "rwkv", "deepseek_v2"])
+@pytest.mark.parametrize("family", ["big_bird", "qwen3_next", "deepseek_v2", thorough("mixtral"), thorough("rwkv")])
 def test_lowered_capture_equals_the_plain_one(argosy: Argosy, family: str, tmp_path: Path) -> None:
     passes = LOWERING_PASSES.replace("normalise,", "normalise,decompose-complex,")
     for a, b in zip(*lowered_results(argosy, family, tmp_path, passes), strict=True):
@@ -65,7 +66,7 @@ def test_lowered_capture_equals_the_plain_one(argosy: Argosy, family: str, tmp_p
 
 
 # Rotary embeddings by halves, by pairs, and of a part of each head.
-@pytest.mark.parametrize("family", ["gemma3_text", "helium", "stablelm"])
+@pytest.mark.parametrize("family", ["gemma3_text", thorough("helium"), thorough("stablelm")])
 def test_what_is_recognised_computes_the_same(argosy: Argosy, family: str, tmp_path: Path) -> None:
     passes = f"{LOWERING_PASSES},recognise,join-views,decompose-structures,eliminate-dead-code,compact-ids"
     for a, b in zip(*lowered_results(argosy, family, tmp_path, passes), strict=True):

@@ -57,7 +57,7 @@ def opened(path: Path):
 
 
 @pytest.mark.parametrize(
-    "options", [("--recipe", "xnnpack"), ("--recipe", "portable", "--no-custom-sdpa", "--no-custom-kv-cache")]
+    "options", [("--recipe", "xnnpack"), pytest.param(("--recipe", "portable", "--no-custom-sdpa", "--no-custom-kv-cache"), marks=pytest.mark.thorough)]
 )
 def test_a_decoder_with_windows_generates_as_eager(twins, tmp_path: Path, options: tuple[str, ...]) -> None:
     assert compare(ARGOSY, twins("gemma3_text"), tmp_path, 8, *options) == []

@@ -18,6 +18,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 import argosy
 from argosy import ExportError
 from sweeps.model_state import ModelState
+from thorough import thorough
 from argosy.exporters import (
     DynamoConfig,
     DynamoExporter,
@@ -274,7 +275,7 @@ def test_inputs_of_components_can_be_used_again() -> None:
     assert list(inputs.values())[0] is inputs["input_ids"]
 
 
-@pytest.mark.parametrize(("kind", "model_type"), [("onnx", "qwen2_5_vl"), ("executorch", "qwen2_vl")])
+@pytest.mark.parametrize(("kind", "model_type"), [("onnx", "qwen2_5_vl"), thorough(("executorch", "qwen2_vl"))])
 def test_encoders_of_packed_media(kind: str, model_type: str, tmp_path: Path) -> None:
     """At the sample's sizes, with other pictures and other numbers of them."""
     sys.path.append(str(Path(__file__).parents[1] / "ops"))

@@ -8,14 +8,15 @@ pytest.importorskip("torch")
 
 from sweeps.fault_rows import GENAI, ONNX, PT2, PTE, ROWS, TASK, TASK_8DA4W, Row  # noqa: E402
 from sweeps.sabotage import PROGRAM, Workshop, all_faults, warm_python  # noqa: E402
+from thorough import thorough  # noqa: E402
 
 CASES = [
-    Row("gate-and-up", "llama", PT2),
+    thorough(Row("gate-and-up", "llama", PT2)),
     Row("positions-from-zero", "llama", ONNX),
-    Row("causal-off-by-one", "llama", PTE),
-    Row("cache-position", "llama", TASK),
+    thorough(Row("causal-off-by-one", "llama", PTE)),
+    thorough(Row("cache-position", "llama", TASK)),
     Row("scale-of-neighbour", "llama", TASK_8DA4W),
-    Row("onnx-state-order", "llama", GENAI),
+    thorough(Row("onnx-state-order", "llama", GENAI)),
 ]
 
 

@@ -10,6 +10,7 @@ from sweeps import PROGRAM
 from sweeps.differential.draw import draw, families
 from sweeps.differential.sweep import run_draw
 from sweeps.differential.table import page, summary
+from thorough import thorough
 
 SEED = 1
 #: Indices of seed 1: cheap ones, of decoders with windows, sinks, soft caps, experts and scaled positions, and of encoders.
@@ -21,7 +22,7 @@ def _name(index: int) -> str:
     return f"{index}-{drawn.family}-{drawn.head}"
 
 
-@pytest.mark.parametrize("index", DRAWS, ids=_name)
+@pytest.mark.parametrize("index", [*DRAWS[:5], *map(thorough, DRAWS[5:])], ids=_name)
 def test_exports_of_a_draw_are_right(index: int) -> None:
     row = run_draw(PROGRAM, SEED, index)
     assert "invalid" not in row, row["invalid"]
