@@ -10,7 +10,8 @@ target_link_libraries(argosy_library INTERFACE argosy_driver)
 target_include_directories(argosy_library INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/argosy>)
 
-install(TARGETS argosy_library argosy_options argosy_protozero argosy_flatbuffers argosy_base argosy_tensor argosy_io argosy_ir argosy_passes argosy_border argosy_engines
+get_property(third_party GLOBAL PROPERTY argosy_third_party_targets)
+install(TARGETS ${third_party} argosy_library argosy_options argosy_protozero argosy_flatbuffers argosy_base argosy_tensor argosy_io argosy_ir argosy_passes argosy_border argosy_engines
                 argosy_frontends argosy_pt2 argosy_onnx argosy_executorch argosy_cache argosy_debug argosy_driver
         EXPORT argosyTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(EXPORT argosyTargets NAMESPACE argosy:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/argosy COMPONENT development)

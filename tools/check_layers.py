@@ -78,7 +78,8 @@ def layer_of(path: str) -> str | None:
 
 def sources(root: Path) -> list[Path]:
     folders = ("src", "apps", "include")
-    return [p for folder in folders for p in sorted((root / folder).rglob("*")) if p.suffix in (".h", ".cpp")]
+    found = [p for folder in folders for p in sorted((root / folder).rglob("*")) if p.suffix in (".h", ".cpp")]
+    return [p for p in found if p.parent.name != "generated"]
 
 
 def includes(root: Path) -> tuple[dict[str, set[str]], list[str]]:

@@ -9,8 +9,15 @@
 
 namespace argosy {
 
-/// Text formatting for the whole project (GCC 12 has no std::format).
-using fmt::format;
+/// Text formatting for the whole project (GCC 12 has no std::format). An object and no function: for arguments of std,
+/// newer standard libraries would offer their own as well.
+struct Format {
+  template <typename... Values>
+  std::string operator()(fmt::format_string<Values...> text, Values&&... values) const {
+    return fmt::vformat(text, fmt::make_format_args(values...));
+  }
+};
+inline constexpr Format format;
 
 /// "1.5 GB": decimal units, three significant digits.
 std::string format_bytes(uint64_t bytes);

@@ -36,10 +36,10 @@ Result<InputKind> input_kind(const std::filesystem::path& path) {
   if (file->size() >= sizeof head) ARGOSY_TRY_STATUS(file->read(0, head));
   if (std::memcmp(head + 4, "ET12", 4) == 0) return InputKind::kExecutorch;
   if (std::memcmp(head, "PK", 2) == 0 || name.ends_with(".pt2") || name.ends_with(".capture")) {
-    ARGOSY_TRY(ProgramFormat format, program_format(path));
-    return format == ProgramFormat::kPt2       ? InputKind::kPt2
-           : format == ProgramFormat::kCapture ? InputKind::kCapture
-                                               : InputKind::kText;
+    ARGOSY_TRY(ProgramFormat kind, program_format(path));
+    return kind == ProgramFormat::kPt2       ? InputKind::kPt2
+           : kind == ProgramFormat::kCapture ? InputKind::kCapture
+                                             : InputKind::kText;
   }
   if (head[8] == std::byte{'{'} && head[7] == std::byte{0}) return InputKind::kCheckpoint;
   return fail(

@@ -79,18 +79,18 @@ Aliasing conditional(std::string_view base, const OpSchema& schema, const Graph&
   // program is for one device.
   if (base == "to" || base == "type_as") {
     if (operand->dtype != result->dtype) return Aliasing::kFresh;
-    std::optional<uint32_t> copy = schema.find_argument("copy"), format = schema.find_argument("memory_format");
+    std::optional<uint32_t> copy = schema.find_argument("copy"), memory = schema.find_argument("memory_format");
     if (copy && arguments[*copy] != Argument(false)) return Aliasing::kFresh;
     bool keeps_order =
-        !format || arguments[*format].is<None>() || arguments[*format] == Argument(MemoryFormat::kPreserve);
+        !memory || arguments[*memory].is<None>() || arguments[*memory] == Argument(MemoryFormat::kPreserve);
     return keeps_order ? Aliasing::kOperand : Aliasing::kUnknown;
   }
   // Row-major tensors are reshaped and made contiguous in place.
   if (base == "reshape" || base == "flatten" || base == "reshape_as" || base == "ravel" || base == "_reshape_alias")
     return operand->strides.empty() ? Aliasing::kOperand : Aliasing::kUnknown;
   if (base == "contiguous") {
-    std::optional<uint32_t> format = schema.find_argument("memory_format");
-    bool is_row_major = format && arguments[*format] == Argument(MemoryFormat::kContiguous);
+    std::optional<uint32_t> memory = schema.find_argument("memory_format");
+    bool is_row_major = memory && arguments[*memory] == Argument(MemoryFormat::kContiguous);
     return is_row_major && operand->strides.empty() ? Aliasing::kOperand : Aliasing::kUnknown;
   }
   if (base == "dropout" || base == "feature_dropout" || base == "alpha_dropout") {

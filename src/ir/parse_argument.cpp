@@ -53,8 +53,8 @@ Result<Argument> TextReader::read_named(const Graph* graph, const SchemaType& ty
     if (auto dtype = dtype_from_text(text)) return Argument(*dtype);
   } else if (name.is("layout")) {
     if (auto layout = layout_from(text)) return Argument(*layout);
-  } else if (auto format = memory_format_from(text)) {
-    return Argument(*format);
+  } else if (auto kind = memory_format_from(text)) {
+    return Argument(*kind);
   }
   return error_at(choice, format("unknown {} {}", name.text, quoted(text)));
 }

@@ -127,7 +127,7 @@ SchemaType item_type(const SchemaType& type) {
 
 std::string_view name_of(ListKind kind) { return pick(kListNames, kind); }
 std::string_view name_of(TensorLayout layout) { return pick(kLayoutNames, layout); }
-std::string_view name_of(MemoryFormat format) { return pick(kFormatNames, format); }
+std::string_view name_of(MemoryFormat kind) { return pick(kFormatNames, kind); }
 std::string_view name_of(WeightKind kind) { return pick(kWeightNames, kind); }
 std::string_view name_of(OutputKind kind) { return pick(kOutputNames, kind); }
 

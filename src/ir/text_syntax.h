@@ -38,7 +38,7 @@ SchemaType item_type(const SchemaType& type);
 
 std::string_view name_of(ListKind kind);
 std::string_view name_of(TensorLayout layout);
-std::string_view name_of(MemoryFormat format);
+std::string_view name_of(MemoryFormat kind);
 std::string_view name_of(WeightKind kind);
 std::string_view name_of(OutputKind kind);
 

@@ -100,7 +100,7 @@ void decode_six_bits(const std::byte* block, float* out) {
 
 }  // namespace
 
-BlockLayout layout_of(BlockFormat format) {
+BlockLayout layout_of(BlockFormat kind) {
   constexpr std::array<BlockLayout, 9> kLayouts = {{{"", 1, 1},
                                                     {"Q4_0", 32, 18},
                                                     {"Q4_1", 32, 20},
@@ -110,11 +110,11 @@ BlockLayout layout_of(BlockFormat format) {
                                                     {"Q4_K", 256, 144},
                                                     {"Q5_K", 256, 176},
                                                     {"Q6_K", 256, 210}}};
-  return kLayouts[static_cast<size_t>(format)];
+  return kLayouts[static_cast<size_t>(kind)];
 }
 
-void decode_block(BlockFormat format, const std::byte* block, float* out) {
-  switch (format) {
+void decode_block(BlockFormat kind, const std::byte* block, float* out) {
+  switch (kind) {
     case BlockFormat::kNone: return;
     case BlockFormat::kQ40: return decode_centred(block, block + 2, nullptr, 8, out);
     case BlockFormat::kQ41: return decode_shifted(block, block + 4, nullptr, out);

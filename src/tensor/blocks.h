@@ -18,14 +18,14 @@ struct BlockLayout {
   int64_t values = 1;     // of a block
   int64_t bytes = 1;      // that it takes
 };
-BlockLayout layout_of(BlockFormat format);
+BlockLayout layout_of(BlockFormat kind);
 
 /// The values of one block, in f32, each operation rounded by itself. `block` has the bytes of one block, `out` room
 /// for its values.
-void decode_block(BlockFormat format, const std::byte* block, float* out);
+void decode_block(BlockFormat kind, const std::byte* block, float* out);
 
 /// The values of blocks: `bytes` is u8, a whole number of blocks in its last dim, which in the result (f32) has the
 /// values instead.
-Result<TensorSourcePtr> blocks_decoded(const TensorSourcePtr& bytes, BlockFormat format);
+Result<TensorSourcePtr> blocks_decoded(const TensorSourcePtr& bytes, BlockFormat kind);
 
 }  // namespace argosy

@@ -16,11 +16,11 @@ using namespace testing_sources;
 constexpr BlockFormat kFormats[] = {BlockFormat::kQ40, BlockFormat::kQ41, BlockFormat::kQ50, BlockFormat::kQ51,
                                     BlockFormat::kQ80, BlockFormat::kQ4K, BlockFormat::kQ5K, BlockFormat::kQ6K};
 
-std::vector<float> decoded(BlockFormat format, const std::vector<uint8_t>& block) {
-  std::vector<std::byte> bytes(static_cast<size_t>(layout_of(format).bytes));
+std::vector<float> decoded(BlockFormat kind, const std::vector<uint8_t>& block) {
+  std::vector<std::byte> bytes(static_cast<size_t>(layout_of(kind).bytes));
   std::memcpy(bytes.data(), block.data(), std::min(block.size(), bytes.size()));
-  std::vector<float> values(static_cast<size_t>(layout_of(format).values));
-  decode_block(format, bytes.data(), values.data());
+  std::vector<float> values(static_cast<size_t>(layout_of(kind).values));
+  decode_block(kind, bytes.data(), values.data());
   return values;
 }
 
@@ -48,8 +48,8 @@ TEST(BlocksTest, takes_scales_that_are_subnormal_or_infinite) {
 TEST(BlocksTest, reads_any_box) {
   std::mt19937 random(1);
   auto pick = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
-  for (BlockFormat format : kFormats) {
-    BlockLayout layout = layout_of(format);
+  for (BlockFormat kind : kFormats) {
+    BlockLayout layout = layout_of(kind);
     PlainTensor bytes{DType::kU8, {3, 70, 3 * layout.bytes}, {}};
     bytes.bytes.resize(static_cast<size_t>(bytes.elements()));
     for (std::byte& byte : bytes.bytes) byte = static_cast<std::byte>(random() % 0x7b);  // no NaN, no infinity
@@ -57,10 +57,10 @@ TEST(BlocksTest, reads_any_box) {
     expected.bytes.resize(static_cast<size_t>(expected.elements()) * sizeof(float));
     for (int64_t block = 0; block < 3 * 70 * 3; ++block) {
       std::vector<float> values(static_cast<size_t>(layout.values));
-      decode_block(format, bytes.bytes.data() + block * layout.bytes, values.data());
+      decode_block(kind, bytes.bytes.data() + block * layout.bytes, values.data());
       std::memcpy(expected.bytes.data() + block * layout.values * 4, values.data(), values.size() * sizeof(float));
     }
-    auto source = blocks_decoded(std::make_shared<CountingSource>(bytes, "b"), format);
+    auto source = blocks_decoded(std::make_shared<CountingSource>(bytes, "b"), kind);
     ASSERT_TRUE(source) << source.error().message;
     EXPECT_EQ(collect(**source).value(), expected.bytes);
     for (int round = 0; round < 20; ++round) {

@@ -66,10 +66,10 @@ std::vector<uint64_t> all_16_bit() {
 std::vector<uint64_t> around_midpoints(DType from, DType to) {
   std::vector<uint64_t> values;
   for (uint64_t bits = 0; bits < 0x7fff; ++bits) {
-    auto format = reference::format_of(to);
-    if (reference::is_nan(bits, format)) break;
-    long double low = reference::decode(bits, format), high = reference::decode(bits + 1, format);
-    long double middle = std::isinf(high) ? low + (low - reference::decode(bits - 1, format)) / 2 : (low + high) / 2;
+    auto floating = reference::format_of(to);
+    if (reference::is_nan(bits, floating)) break;
+    long double low = reference::decode(bits, floating), high = reference::decode(bits + 1, floating);
+    long double middle = std::isinf(high) ? low + (low - reference::decode(bits - 1, floating)) / 2 : (low + high) / 2;
     if (std::isinf(low)) break;
     uint64_t at = reference::encode(middle, reference::format_of(from));
     for (uint64_t pattern : {at - 1, at, at + 1}) {
@@ -125,14 +125,14 @@ struct RoundingRun {
 };
 
 std::vector<RoundingRun> rounding_runs(DType to) {
-  auto format = reference::format_of(to);
+  auto floating = reference::format_of(to);
   std::vector<RoundingRun> runs;
-  uint16_t infinity = static_cast<uint16_t>(reference::encode(INFINITY, format));
+  uint16_t infinity = static_cast<uint16_t>(reference::encode(INFINITY, floating));
   for (uint16_t value = 0; value < infinity; ++value) {
-    long double low = reference::decode(value, format);
+    long double low = reference::decode(value, floating);
     // Above the largest finite value the spacing goes on as if there were another.
-    long double high =
-        value + 1 < infinity ? reference::decode(value + 1u, format) : 2 * low - reference::decode(value - 1u, format);
+    long double high = value + 1 < infinity ? reference::decode(value + 1u, floating)
+                                            : 2 * low - reference::decode(value - 1u, floating);
     auto middle = std::bit_cast<uint32_t>(static_cast<float>((low + high) / 2));
     runs.push_back({value % 2 == 0 ? middle : middle - 1, value});
   }

@@ -22,10 +22,10 @@ std::vector<int64_t> decoded_shape(std::span<const int64_t> shape, BlockLayout l
 
 class BlockSource final : public DerivedSource {
  public:
-  BlockSource(const TensorSourcePtr& bytes, BlockFormat format)
-      : DerivedSource(SourceKind::kComputed, DType::kF32, decoded_shape(bytes->shape(), layout_of(format)), {bytes}),
-        format_(format),
-        layout_(layout_of(format)) {}
+  BlockSource(const TensorSourcePtr& bytes, BlockFormat kind)
+      : DerivedSource(SourceKind::kComputed, DType::kF32, decoded_shape(bytes->shape(), layout_of(kind)), {bytes}),
+        format_(kind),
+        layout_(layout_of(kind)) {}
 
   std::string recipe() const override { return format("blocks({}, {})", input().recipe(), layout_.name); }
 
@@ -78,18 +78,18 @@ class BlockSource final : public DerivedSource {
 
 }  // namespace
 
-Result<TensorSourcePtr> blocks_decoded(const TensorSourcePtr& bytes, BlockFormat format) {
+Result<TensorSourcePtr> blocks_decoded(const TensorSourcePtr& bytes, BlockFormat kind) {
   ARGOSY_TRY_STATUS(check_recipe_limits({&bytes, 1}));
-  BlockLayout layout = layout_of(format);
-  bool fits = format != BlockFormat::kNone && bytes->dtype() == DType::kU8 && !bytes->shape().empty() &&
+  BlockLayout layout = layout_of(kind);
+  bool fits = kind != BlockFormat::kNone && bytes->dtype() == DType::kU8 && !bytes->shape().empty() &&
               bytes->shape().back() % layout.bytes == 0;
   if (!fits) {
     return fail(ErrorCode::kInvalidInput,
-                argosy::format("cannot take {} as blocks {}", tensor_text(bytes->dtype(), bytes->shape()), layout.name),
+                format("cannot take {} as blocks {}", tensor_text(bytes->dtype(), bytes->shape()), layout.name),
                 "rows are whole blocks of bytes");
   }
   ARGOSY_TRY_STATUS(checked_tensor_bytes(DType::kF32, decoded_shape(bytes->shape(), layout)));
-  return std::make_shared<BlockSource>(bytes, format);
+  return std::make_shared<BlockSource>(bytes, kind);
 }
 
 }  // namespace argosy

@@ -52,3 +52,13 @@ def test_what_has_no_kernel_is_refused(name: str) -> None:
 
 def test_expected_failures_are_rows() -> None:
     assert set(EXPECTED_FAILURES) <= set(CASES)
+
+
+def test_generated_headers_are_of_the_installed_package() -> None:
+    sys.path.append(str(Path(__file__).parents[2] / "tools"))
+    import write_executorch_headers as tool
+
+    files = {**tool.schema_headers(), "kernel_list_generated.h": tool.kernel_list()}
+    assert sorted(files) == sorted(path.name for path in tool.FOLDER.iterdir())
+    stale = [name for name, text in files.items() if (tool.FOLDER / name).read_text() != text]
+    assert stale == [], "run tools/write_executorch_headers.py"

@@ -1,0 +1,35 @@
+# Third-party code from the folder ARGOSY_THIRD_PARTY, under the names that the system's packages have. Nothing of it is seen
+# from outside: symbols are hidden, as ours are.
+enable_language(C)
+set(headers "${ARGOSY_THIRD_PARTY}/include")
+set(PROTOZERO_INCLUDE_DIR "${headers}")
+set(FLATBUFFERS_INCLUDE_DIR "${headers}")
+
+function(argosy_third_party name public_name)
+  cmake_parse_arguments(PARSE_ARGV 2 part "" "" "SOURCES;INCLUDES")
+  set(scope INTERFACE)
+  if(part_SOURCES)
+    set(scope PUBLIC)
+    list(TRANSFORM part_SOURCES PREPEND "${ARGOSY_THIRD_PARTY}/")
+    add_library(${name} STATIC ${part_SOURCES})
+    target_compile_options(${name} PRIVATE -w)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF C_VISIBILITY_PRESET hidden)
+  else()
+    add_library(${name} INTERFACE)
+  endif()
+  list(TRANSFORM part_INCLUDES PREPEND "${ARGOSY_THIRD_PARTY}/")
+  foreach(folder "${headers}" ${part_INCLUDES})
+    target_include_directories(${name} SYSTEM ${scope} $<BUILD_INTERFACE:${folder}>)
+  endforeach()
+  add_library(${public_name} ALIAS ${name})
+  set_property(GLOBAL APPEND PROPERTY argosy_third_party_targets ${name})
+endfunction()
+
+argosy_third_party(argosy_fmt fmt::fmt SOURCES fmt/src/format.cc)
+argosy_third_party(argosy_simdjson simdjson::simdjson SOURCES simdjson/simdjson.cpp INCLUDES simdjson)
+argosy_third_party(argosy_zlib ZLIB::ZLIB SOURCES zlib/crc32.c INCLUDES zlib)  # its checksum is all that is used
+argosy_third_party(argosy_cli11 CLI11::CLI11)
+argosy_third_party(argosy_tl_expected tl::expected)
+# Our own public headers include this one.
+target_include_directories(argosy_tl_expected INTERFACE $<INSTALL_INTERFACE:include/argosy/third_party>)
+install(DIRECTORY "${headers}/tl" DESTINATION include/argosy/third_party COMPONENT development)
