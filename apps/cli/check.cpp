@@ -12,6 +12,7 @@
 #include "io/file.h"
 #include "model_source.h"
 #include "python.h"
+#include "stages.h"
 #include "subprocess.h"
 #include "table.h"
 
@@ -68,11 +69,11 @@ CheckOutcome run_module_check(std::vector<std::string> arguments, const fs::path
     return {CheckOutcome::Kind::kNotRun, "Python cannot be started", ""};
   }
   if (ended->exit_code != kDone && ended->exit_code != kWrong) {
-    terminal.log(LogLevel::kWarn,
-                 format("{} -m {} ended with {}{}", ended->python, kModule, ended->exit_code, ended->last_lines));
-    std::string missing = ended->missing_package();
-    if (missing.empty()) return {CheckOutcome::Kind::kFailed, "the check itself failed", ""};
-    return {CheckOutcome::Kind::kNotRun, format("Python lacks {}; install it for it", missing), ""};
+    if (std::string missing = ended->missing_package(); !missing.empty())
+      return {CheckOutcome::Kind::kNotRun, format("Python has no {}: {}", missing, how_to_install(missing)), ""};
+    CheckOutcome failed{CheckOutcome::Kind::kFailed, ended->last_words(), ""};
+    failed.hint = keep_log(*ended, environment) + "; ";
+    return failed;
   }
   auto report = CheckReport::read(output);
   if (!report) {
@@ -87,6 +88,7 @@ CheckOutcome run_module_check(std::vector<std::string> arguments, const fs::path
             report->agreement,          report->divergence,
             report->least_cosine,       report->quality};
   }
+  terminal.end_stage("it differs");
   print_wrong(*report, terminal);
   return {CheckOutcome::Kind::kWrong, "", ""};
 }
@@ -144,7 +146,16 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
   work.on_damaged = [&](const fs::path& path) {
     terminal.log(LogLevel::kWarn, format("{} is damaged and not used; argosy cache prune removes it", path.string()));
   };
+  const StageTimes times(environment.cache);
+  const std::string kind = format("check {}", backend.name), model = model_in_words(request);
+  terminal.begin_stage(format("Verifying against PyTorch on a small random-weight copy{}",
+                              in_brackets("", times.expected(kind, model))));
   auto obtained = obtain(CaptureCache(environment.cache), work);
+  if (outcome.kind != CheckOutcome::Kind::kFailed) {
+    const bool was_run = outcome.kind != CheckOutcome::Kind::kNotRun;
+    const double seconds = terminal.end_stage(was_run ? "" : obtained ? "it passed before" : "not done");
+    if (outcome.kind == CheckOutcome::Kind::kRight) times.remember(kind, model, seconds);
+  }
   if (obtained) {
     auto remembered = CheckReport::read(obtained->entry.path);
     return {CheckOutcome::Kind::kRight, "", "", remembered ? remembered->summary : ""};
@@ -172,7 +183,11 @@ CheckOutcome check_written(const fs::path& written, const std::string& variant, 
   add(arguments, "--audio", given.audio);
   add_adapters(arguments, request.adapters_apart);
   if (request.trust_remote_code) arguments.emplace_back("--trust-remote-code");
-  return run_module_check(arguments, report.path, "comparing with the model's own weights", environment, terminal);
+  terminal.begin_stage("Verifying against PyTorch with the model's own weights");
+  CheckOutcome outcome =
+      run_module_check(arguments, report.path, "comparing with the model's own weights", environment, terminal);
+  if (outcome.kind == CheckOutcome::Kind::kRight) terminal.end_stage();
+  return outcome;
 }
 
 int run_check(const CheckOptions& options, const Environment& environment, const GlobalOptions& global,

@@ -22,6 +22,7 @@ struct CheckOutcome {
   std::string compared;        // of kRight: what ran and what came of it, in plain words
   std::optional<double> agreement = {}, divergence = {}, least_cosine = {};  // as CheckReport has them
   std::string quality = {};
+  std::string hint = {};  // of kFailed: where all that it said is kept, with "; " behind; may be empty
 };
 
 /// Whether models of this configuration are exported right, by a small one of the same kind (a twin). A check that

@@ -47,4 +47,6 @@ Environment read_environment() {
   return environment;
 }
 
+bool wants_colours() { return variable("NO_COLOR").empty() && variable("TERM") != "dumb"; }
+
 }  // namespace argosy::cli

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "driver/process_memory.h"
 #include "driver/validate_export.h"
 #include "export_jobs.h"
+#include "export_summary.h"
 #include "model_source.h"
 #include "quality_limits.h"
 #include "see_values.h"
@@ -25,6 +27,7 @@ namespace argosy::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
 
 constexpr int kMaxThreads = 4;
 constexpr size_t kShownFixedDims = 4;
@@ -53,7 +56,7 @@ Result<std::optional<ExportCheck>> check_before_writing(const ExportJob& job, co
     case CheckOutcome::Kind::kRight: return ExportCheck{"twin", "", outcome.compared + place_of_check(job, backend)};
     case CheckOutcome::Kind::kFailed:
       return fail(ErrorCode::kInternal, format("the export could not be checked: {}", outcome.why),
-                  "its last lines are above; --check off exports the model unchecked");
+                  outcome.hint + "--check off exports the model unchecked");
     case CheckOutcome::Kind::kNotRun: break;
   }
   terminal.log(LogLevel::kWarn, format("the export is not checked: {}", outcome.why));
@@ -66,7 +69,7 @@ Result<ExportCheck> check_before_commit(const fs::path& written, const ExportJob
   outcome = check_written(written, job.variant, job.request, backend.name, job.options.given, environment, terminal);
   if (outcome.kind != CheckOutcome::Kind::kRight) {
     return fail(ErrorCode::kInvalidInput, format("not checked: {}", outcome.why),
-                "--check twin or off exports without it");
+                outcome.hint + "--check twin or off exports without it");
   }
   ARGOSY_TRY_STATUS(check_quality(outcome, job, backend));
   return ExportCheck{"full", "", outcome.compared + place_of_check(job, backend), outcome.quality};
@@ -88,22 +91,6 @@ Result<size_t> scratch_bytes(uint64_t memory_bytes) {
 int thread_count(int wanted) {
   if (wanted > 0) return wanted;
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
-}
-
-std::string components_text(const Export& prepared) {
-  std::vector<std::string> names;
-  for (const ExportFile& file : prepared.files()) {
-    for (const std::string& name : file.components) {
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);  // each variant has it
-    }
-  }
-  return format("{} ({})", count_of(names.size(), "component"), join(names, ", "));
-}
-
-std::string linked_text(const Export& prepared) {
-  uint64_t bytes = 0;
-  for (const ExportFile& file : prepared.files()) bytes += file.linked_bytes;
-  return bytes == 0 ? "" : format("{} linked, ", format_bytes(bytes));
 }
 
 /// A program that takes one size only is right and still not what most users want.
@@ -207,25 +194,25 @@ Result<std::vector<ExportCheck>> check_jobs(const ExportJobs& jobs, const Backen
   return checks;
 }
 
-/// What was written, for the user.
-void print_summary(const Export& prepared, const ExportJobs& jobs, const std::vector<ExportCheck>& checks,
-                   double seconds, Terminal& terminal) {
-  const std::string variants = jobs.size() == 1 ? "" : format("{} variants, ", jobs.size());
-  terminal.print_error(format(
-      "argosy: {}: {}, {}, {}{} written in {:.1f} s ({}/s), {}peak memory {}\n", prepared.destination().path.string(),
-      prepared.model_class(), components_text(prepared), variants, format_bytes(prepared.total_bytes()), seconds,
-      format_bytes(static_cast<uint64_t>(static_cast<double>(prepared.total_bytes()) / seconds)), linked_text(prepared),
-      format_bytes(peak_rss_bytes())));
-  for (const std::string& line : prepared.summary()) terminal.print_error(format("argosy: {}\n", line));
-  for (const std::string& line : prepared.limits()) terminal.print_error(format("argosy: {}\n", line));
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    const std::string of = jobs[i]->variant.empty() ? "" : format(" of {}", jobs[i]->variant);
-    terminal.print_error(format("argosy: check{}: {}\n", of, checks[i].text()));
+/// How many stages the export has from here on: what Python makes and the cache lacks, lowering, checks, writing.
+Result<size_t> count_stages(const ExportJobs& jobs, const Environment& environment) {
+  size_t count = 2;
+  std::set<std::string> made;
+  for (const auto& job : jobs) {
+    for (const auto& [named, work] :
+         {std::pair(&job->options.capture, &job->capture_work), std::pair(&job->options.plan, &job->plan_work)}) {
+      ARGOSY_TRY(std::string state, state_in_cache(*named, *work, environment));
+      if (named->empty() && state != kInCache && made.insert(work->key).second) ++count;
+    }
+    if (sees_values(*job)) ++count;
+    if (!job->earlier && job->options.check != CheckMode::kOff) ++count;
   }
+  return count;
 }
 
 Result<ExitCode> export_model(const ExportOptions& options, const Backend& backend, const Environment& environment,
                               Terminal& terminal, Diagnostics& diagnostics) {
+  const auto start = Clock::now();
   ExportDestination destination = export_destination(options.output, options.source.model, backend.suffix);
   ARGOSY_TRY_STATUS(check_replaceable(destination));
   if (options.least.are_any() && options.check != CheckMode::kFull) {
@@ -245,9 +232,13 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
     ARGOSY_TRY_STATUS(dry_run(options, backend, jobs, destination, environment, diagnostics, terminal));
     return kDone;
   }
+  ARGOSY_TRY(size_t stages, count_stages(jobs, environment));
+  terminal.expect_stages(stages);
   ARGOSY_TRY_STATUS(obtain_captures(jobs, environment, terminal));
   ARGOSY_TRY_STATUS(see_values(jobs, backend, destination, environment, terminal));
+  terminal.begin_stage(format("Lowering to {}", backend.name));
   ARGOSY_TRY(std::unique_ptr<Export> prepared, prepare(jobs, backend, destination, diagnostics));
+  terminal.end_stage();
   warn_of_fixed_dims(*prepared, terminal);
   for (const std::string& note : diagnostics.notes) terminal.log(LogLevel::kWarn, note);
   ARGOSY_TRY(std::vector<ExportCheck> checks, check_jobs(jobs, backend, environment, terminal));
@@ -263,10 +254,12 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
   write.further_checks.assign(checks.begin() + 1, checks.end());
   write.progress = terminal.progress_hook();
   write.on_warning = [&](const std::string& text) { terminal.log(LogLevel::kWarn, text); };
-  auto start = std::chrono::steady_clock::now();
+  auto start_of_writing = Clock::now();
   CheckOutcome full;
+  terminal.begin_stage(format("Writing {}", format_bytes(prepared->total_bytes())));
   if (options.check == CheckMode::kFull) {
     write.before_commit = [&](const fs::path& written) -> Result<std::vector<ExportCheck>> {
+      terminal.end_stage();
       for (size_t i = 0; i < jobs.size(); ++i) {
         if (jobs[i]->earlier) continue;
         ARGOSY_TRY(checks[i], check_before_commit(written, *jobs[i], backend, environment, terminal, full));
@@ -283,8 +276,10 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
     return kWrong;
   }
   ARGOSY_TRY_STATUS(std::move(written));
-  print_summary(*prepared, jobs, checks,
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), terminal);
+  terminal.end_stage();
+  const auto end = Clock::now();
+  print_summary(*prepared, jobs, checks, backend, std::chrono::duration<double>(end - start_of_writing).count(),
+                std::chrono::duration<double>(end - start).count(), terminal);
   return kDone;
 }
 

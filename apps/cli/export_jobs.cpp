@@ -107,6 +107,23 @@ Status check_seen(const ExportOptions& options, const ExportJobs& jobs) {
               "add --dtype mixed16");
 }
 
+/// The checkpoint; a folder with a configuration alone is told from one that is no model's.
+Result<Checkpoint> open_checkpoint(const fs::path& model) {
+  auto opened = Checkpoint::open(model);
+  std::error_code ignored;
+  if (opened || opened.error().code != ErrorCode::kNotFound || !fs::exists(model / "config.json", ignored))
+    return opened;
+  for (const auto& entry : fs::directory_iterator(model, ignored)) {
+    const std::string name = entry.path().filename().string();
+    for (std::string_view ending : {".safetensors", ".bin", ".gguf", ".index.json"}) {
+      if (name.ends_with(ending)) return opened;
+    }
+  }
+  return fail(ErrorCode::kNotFound,
+              format("{} has config.json but no weights (*.safetensors)", quoted(model.native(), 1000)),
+              "download them too; argosy capture needs config.json alone");
+}
+
 Status find_files(const fs::path& model, const Backend& backend, ExportJob& job, Terminal& terminal) {
   const ExportOptions& options = job.options;
   job.request = capture_request(options, model);
@@ -118,7 +135,7 @@ Status find_files(const fs::path& model, const Backend& backend, ExportJob& job,
                                            backend.name, job.request.dtype));
     }
   }
-  ARGOSY_TRY(job.checkpoint, Checkpoint::open(model));
+  ARGOSY_TRY(job.checkpoint, open_checkpoint(model));
   ARGOSY_TRY_STATUS(add_adapter(options.adapter, job.checkpoint, job.request));
   ARGOSY_TRY_STATUS(add_adapters_apart(options.adapters_apart, job.checkpoint, job.request));
   ARGOSY_TRY(job.capture_work, capture_work(job.request));

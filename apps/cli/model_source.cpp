@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,8 +19,6 @@
 namespace argosy::cli {
 namespace {
 
-constexpr size_t kKeptLines = 12;
-
 ErrorCode code_of(std::string_view name) {
   constexpr std::array kCodes = {ErrorCode::kInvalidInput, ErrorCode::kUnsupportedFeature, ErrorCode::kNotFound,
                                  ErrorCode::kIo};
@@ -34,16 +31,18 @@ ErrorCode code_of(std::string_view name) {
 /// What argosy.hub says, a line at a time: progress, an error, or something to show if it fails without one.
 class HubLines {
  public:
-  HubLines(const std::string& name, Terminal& terminal)
-      : task_(format("download {}", name)), terminal_(terminal), hook_(terminal.progress_hook()) {}
+  HubLines(const std::string& name, const std::string& python, Terminal& terminal)
+      : task_(format("download {}", name)),
+        terminal_(terminal),
+        hook_(terminal.progress_hook()),
+        end_{python, "argosy.hub", 0, {}} {}
 
   void take(std::string_view line) {
     auto document = line.starts_with('{') ? JsonDocument::parse(line, "line")
                                           : Result<JsonDocument>(fail(ErrorCode::kInvalidInput, "no JSON"));
     if (!document) {
       terminal_.log(LogLevel::kDebug, line);
-      last_.emplace_back(line);
-      if (last_.size() > kKeptLines) last_.pop_front();
+      end_.take(line);
       return;
     }
     auto text = [&](const char* key) { return std::string(document->root().find(key).as_string().value_or("")); };
@@ -51,7 +50,10 @@ class HubLines {
       error_ = Error(code_of(code), text("message"), text("hint"));
       return;
     }
-    if (std::string stage = text("stage"); !stage.empty()) terminal_.log(LogLevel::kInfo, stage);
+    if (std::string stage = text("stage"); !stage.empty()) {
+      terminal_.log(LogLevel::kInfo, stage);
+      terminal_.stage_detail(stage);
+    }
     auto number = [&](const char* key) { return document->root().find(key).as_unsigned().value_or(0); };
     uint64_t total = number("bytes_total");
     if (total == 0 || !hook_) return;
@@ -60,14 +62,11 @@ class HubLines {
     hook_(Progress{task_, std::min(done_, total), total, done_ >= total});
   }
 
-  Error failure(const std::string& command, int exit_code) const {
+  Error failure(int exit_code, const Environment& environment) {
     if (error_) return *error_;
-    std::string said;
-    for (const std::string& line : last_) said += format("\n    {}", line);
-    bool lacks_package = said.find("No module named") != std::string::npos;
-    return {ErrorCode::kIo, format("the download failed: {} ended with {}{}", command, exit_code, said),
-            lacks_package ? "install argosy and huggingface_hub for this Python, or name another by ARGOSY_PYTHON"
-                          : "the last lines above are Python's"};
+    end_.exit_code = exit_code;
+    return python_failure(end_, "the download failed", "the download needs argosy and huggingface_hub", ErrorCode::kIo,
+                          environment);
   }
 
  private:
@@ -76,7 +75,7 @@ class HubLines {
   ProgressHook hook_;
   uint64_t done_ = 0;
   std::optional<Error> error_;
-  std::deque<std::string> last_;
+  PythonEnd end_;
 };
 
 ModelRequest model_request(const ModelOptions& options, ModelParts parts, const Environment& environment) {
@@ -103,15 +102,17 @@ Status download(const ModelRequest& request, const std::string& missing, const E
   if (!request.revision.empty()) command.push_back(format("--revision={}", request.revision));
   if (request.weights) command.emplace_back("--weights");
   if (request.code) command.emplace_back("--code");
-  terminal.print_error(
-      format("argosy: the Hub's cache lacks {} ({}); starting {} -m argosy.hub\n", missing, name, pythons[0]));
-  HubLines lines(name, terminal);
-  auto exit_code = run_lines(command, [&](std::string_view line) { lines.take(line); });
+  terminal.log(LogLevel::kDebug,
+               format("the Hub's cache lacks {} ({}); starting {} -m argosy.hub", missing, name, pythons[0]));
+  terminal.begin_stage(format("Downloading {} ({})", missing, name));
+  HubLines lines(name, pythons[0], terminal);
+  auto exit_code = run_lines(command, [&](std::string_view line) { lines.take(line); }, {}, [&] { terminal.tick(); });
   if (!exit_code) {
     return fail(ErrorCode::kIo, format("{} cannot be started", pythons[0]),
                 "check that it is a Python interpreter; ARGOSY_PYTHON names another");
   }
-  if (*exit_code != 0) return fail(lines.failure(format("{} -m argosy.hub", pythons[0]), *exit_code));
+  if (*exit_code != 0) return fail(lines.failure(*exit_code, environment));
+  terminal.end_stage();
   return {};
 }
 

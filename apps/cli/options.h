@@ -21,6 +21,7 @@ enum class ProgressMode : uint8_t { kAuto, kBar, kJson, kOff };
 struct GlobalOptions {
   LogLevel log_level = LogLevel::kWarn;
   ProgressMode progress = ProgressMode::kAuto;
+  bool colours = true;  // where stderr is a terminal
 };
 
 /// What the environment says. Read here and nowhere below.
@@ -32,6 +33,8 @@ struct Environment {
   bool offline = false;             // HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE: nothing is to be downloaded
 };
 Environment read_environment();
+/// Whether a terminal's colours are wanted: NO_COLOR is not set, and TERM is not "dumb".
+bool wants_colours();
 
 struct InspectOptions {
   std::string path;

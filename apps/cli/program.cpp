@@ -57,6 +57,7 @@ int run_program(int count, char** values, const ExportHooks* hooks) {
   auto command_line = parse_command_line(std::vector<std::string>(values + 1, values + count), exit_code);
   if (!command_line) return exit_code;
   if (auto* options = std::get_if<ExportOptions>(&command_line->command)) options->backend_options.set_hooks(hooks);
+  command_line->global.colours = wants_colours();
   Terminal terminal(command_line->global);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that a limit does not allow is then an error like any other
   auto start = std::chrono::steady_clock::now();

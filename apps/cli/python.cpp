@@ -2,18 +2,24 @@
 
 #include <unistd.h>
 
-#include <deque>
-
 #include "base/text.h"
 #include "io/json.h"
+#include "stages.h"
 #include "subprocess.h"
 
 namespace argosy::cli {
 namespace {
 
-constexpr size_t kLastLines = 12;
 constexpr const char* kImportHint =
     "or bring one from another machine: argosy cache export there, argosy cache import here";
+
+Error no_python(const std::string& why, const Environment& environment) {
+  return {ErrorCode::kNotFound,
+          environment.python.empty()
+              ? format("{}, and there is no Python to make one with", why)
+              : format("ARGOSY_PYTHON is {}, which is no program", argosy::quoted(environment.python.native(), 1000)),
+          format("install Python with argosy, torch and transformers, or name it by ARGOSY_PYTHON; {}", kImportHint)};
+}
 
 std::string_view module_of(CacheKind kind) {
   return kind == CacheKind::kCapture ? "argosy.capture" : "argosy.capture.weight_plan";
@@ -64,32 +70,36 @@ ProgressLine progress_of(std::string_view line) {
   return progress;
 }
 
+/// "Tracing LlamaForCausalLM (first time, about 30 s)"
+std::string stage_of(const PythonWork& work, const std::string& model, const StageTimes& times) {
+  const bool is_capture = work.kind == CacheKind::kCapture;
+  return format("{} {}{}", is_capture ? "Tracing" : "Planning the weights of", model,
+                in_brackets(work.renew ? "anew" : "first time", times.expected(name_of(work.kind), model)));
+}
+
 Status run(const PythonWork& work, const std::filesystem::path& output, const Environment& environment,
            Terminal& terminal) {
-  std::string why = work.renew ? "asked for anew" : format("the cache has no {} of this model", name_of(work.kind));
-  std::string module(module_of(work.kind));
-  auto ended = run_module(module, arguments_of(work, output), why, environment, terminal, work.check_components);
+  std::string why = work.renew ? format("the {} is asked for anew", name_of(work.kind))
+                               : format("the cache has no {} of this model", name_of(work.kind));
+  if (candidate_pythons(environment).empty()) return fail(no_python(why, environment));
+  const std::string model = model_in_words(work.request);
+  const StageTimes times(environment.cache);
+  terminal.begin_stage(stage_of(work, model, times));
+  auto ended = run_module(std::string(module_of(work.kind)), arguments_of(work, output), why, environment, terminal,
+                          work.check_components);
   if (!ended) return fail(std::move(ended.error()));
-  if (ended->exit_code == 0) return {};
-  return fail(ErrorCode::kInvalidInput,
-              format("no {} was made: {} -m {} ended with {}{}", name_of(work.kind), ended->python, module,
-                     ended->exit_code, ended->last_lines),
-              !ended->missing_package().empty()
-                  ? format("install argosy, torch and transformers for {}, or name another by ARGOSY_PYTHON; {}",
-                           ended->python, kImportHint)
-                  : "the last lines above are Python's; --log-level debug shows all");
+  if (ended->exit_code == 0) {
+    times.remember(name_of(work.kind), model, terminal.end_stage());
+    return {};
+  }
+  Error error = python_failure(*ended, format("no {} was made", name_of(work.kind)),
+                               "the first export of an architecture needs torch and transformers",
+                               ErrorCode::kInvalidInput, environment);
+  if (!ended->missing_package().empty()) error.hint += format("; {}", kImportHint);
+  return fail(std::move(error));
 }
 
 }  // namespace
-
-std::string PythonEnd::missing_package() const {
-  constexpr std::string_view kSays = "No module named ";
-  size_t at = last_lines.rfind(kSays);
-  if (at == std::string::npos) return "";
-  std::string_view rest = std::string_view(last_lines).substr(at + kSays.size());
-  if (rest.starts_with('\'')) rest.remove_prefix(1);
-  return std::string(rest.substr(0, rest.find_first_of("'.;) \n")));
-}
 
 std::vector<std::string> candidate_pythons(const Environment& environment) {
   if (!environment.python.empty()) {
@@ -156,39 +166,30 @@ Result<PythonEnd> run_module(const std::string& module, const std::vector<std::s
                              const std::string& why, const Environment& environment, Terminal& terminal,
                              const ComponentHook& check_components) {
   std::vector<std::string> pythons = candidate_pythons(environment);
-  if (pythons.empty()) {
-    return fail(
-        ErrorCode::kNotFound,
-        environment.python.empty()
-            ? format("{}, and there is no Python to make one with", why)
-            : format("ARGOSY_PYTHON is {}, which is no program", argosy::quoted(environment.python.native(), 1000)),
-        format("install Python with argosy, torch and transformers, or name it by ARGOSY_PYTHON; {}", kImportHint));
-  }
-  PythonEnd end{pythons[0], 0, ""};
-  terminal.print_error(format("argosy: {}; starting {} -m {}\n", why, end.python, module));
+  if (pythons.empty()) return fail(no_python(why, environment));
+  PythonEnd end{pythons[0], module, 0, {}};
+  terminal.log(LogLevel::kDebug, format("{}; starting {} -m {}", why, end.python, module));
   std::vector<std::string> command = {end.python, "-m", module};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  std::deque<std::string> last;
   Status allowed;
   auto take = [&](std::string_view line) {
     if (ProgressLine progress = progress_of(line); !progress.stage.empty()) {
       terminal.progress_line(line);
       terminal.log(LogLevel::kInfo, progress.stage);
+      terminal.stage_detail(progress.stage);
       if (allowed && check_components && !progress.components.empty()) allowed = check_components(progress.components);
       return;
     }
     terminal.log(LogLevel::kDebug, line);
-    last.emplace_back(line);
-    if (last.size() > kLastLines) last.pop_front();
+    end.take(line);
   };
-  auto exit_code = run_lines(command, take, [&] { return !allowed.has_value(); });
+  auto exit_code = run_lines(command, take, [&] { return !allowed.has_value(); }, [&] { terminal.tick(); });
   if (!allowed) return fail(std::move(allowed.error()));
   if (!exit_code) {
     return fail(ErrorCode::kIo, format("{} cannot be started", end.python),
                 "check that it is a Python interpreter; ARGOSY_PYTHON names another");
   }
   end.exit_code = *exit_code;
-  for (const std::string& line : last) end.last_lines += format("\n    {}", line);
   return end;
 }
 

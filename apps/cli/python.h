@@ -10,6 +10,7 @@
 #include "cache/obtain.h"
 #include "driver/validate_export.h"
 #include "options.h"
+#include "python_failure.h"
 #include "terminal.h"
 
 namespace argosy::cli {
@@ -31,23 +32,16 @@ struct PythonWork {
   ComponentHook check_components;  // of a capture that is made; may be empty
 };
 
-/// How a module of Python's ended.
-struct PythonEnd {
-  std::string python;  // the interpreter
-  int exit_code = 0;
-  std::string last_lines;  // each after a line feed, indented
-  /// The package that it lacks; empty if that is not what ended it.
-  std::string missing_package() const;
-};
-
-/// Runs `python -m module` to its end; the user is told `why`. Lines that are progress (JSON with a "stage") are shown
-/// as the terminal shows progress, and those that list components ("components", with the dims of each) are handed to
-/// `check_components`. An error: there is no Python, it cannot be started, or the hook's.
+/// Runs `python -m module` to its end, in the terminal's stage; `why` is for the log and for errors. Lines that are
+/// progress (JSON with a "stage") are shown as the terminal shows progress, and those that list components
+/// ("components", with the dims of each) are handed to `check_components`. An error: there is no Python, it cannot be
+/// started, or the hook's.
 Result<PythonEnd> run_module(const std::string& module, const std::vector<std::string>& arguments,
                              const std::string& why, const Environment& environment, Terminal& terminal,
                              const ComponentHook& check_components = {});
 
-/// Python is started only if the cache has no entry, and the user is told. If it fails, the error has its last lines.
+/// Python is started only if the cache has no entry, and that is a stage of the terminal's. If it fails, the error says
+/// why and where all that it said is kept.
 Result<Obtained> obtain_by_python(const PythonWork& work, const Environment& environment, Terminal& terminal);
 
 /// What the user asks for, of the model in `folder`.

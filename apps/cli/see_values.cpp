@@ -33,26 +33,31 @@ Status see(ExportJob& job, const Backend& backend, const ExportDestination& dest
   ARGOSY_TRY(TemporaryFolder folder, TemporaryFolder::create(destination.path));
   fs::path output = folder.path() / "seen.json";
   arguments.insert(arguments.end(), {"--folder", folder.path().string(), "--progress", "json", "-o", output.string()});
+  terminal.begin_stage(format("Looking at values on {}", options.calibrate));
   ARGOSY_TRY(PythonEnd ended,
              run_module(kSeenModule, arguments, format("values are to be seen on {}", options.calibrate), environment,
                         terminal));
   if (ended.exit_code != kDone) {
-    return fail(ErrorCode::kInvalidInput,
-                format("no values were seen: {} -m {} ended with {}{}", ended.python, kSeenModule, ended.exit_code,
-                       ended.last_lines),
-                "without --calibrate the graph's structure alone decides");
+    Error error = python_failure(ended, "no values were seen", "--calibrate needs torch and transformers",
+                                 ErrorCode::kInvalidInput, environment);
+    error.hint += "; without --calibrate the graph's structure alone decides";
+    return fail(std::move(error));
   }
+  terminal.end_stage();
   ARGOSY_TRY(job.options.backend_options.onnx.lowering.seen, read_seen_values(output));
   return {};
 }
 
 }  // namespace
 
+bool sees_values(const ExportJob& job) {
+  return !job.options.calibrate.empty() && job.options.backend_options.onnx.lowering.half == onnx::HalfMode::kMixed;
+}
+
 Status see_values(const ExportJobs& jobs, const Backend& backend, const ExportDestination& destination,
                   const Environment& environment, Terminal& terminal) {
   for (const auto& job : jobs) {
-    const ExportOptions& options = job->options;
-    if (options.calibrate.empty() || options.backend_options.onnx.lowering.half != onnx::HalfMode::kMixed) continue;
+    if (!sees_values(*job)) continue;
     ARGOSY_TRY_STATUS(see(*job, backend, destination, environment, terminal));
   }
   return {};

@@ -6,6 +6,9 @@
 
 namespace argosy::cli {
 
+/// Whether values are to be seen for it.
+bool sees_values(const ExportJob& job);
+
 /// For variants of mixed float16, if the user names a text to calibrate on: has the model read it in float32, by
 /// `python -m argosy.check.seen`, and gives the job how large values became. The float32 graphs are for a time beside
 /// the destination.

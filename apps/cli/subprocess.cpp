@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kMaxOutput = size_t{1} << 20;
 constexpr size_t kMaxLine = 10'000;
+constexpr int kTickMilliseconds = 1000;
 
 enum class Errors : uint8_t { kDrop, kWithOutput };
 
@@ -118,7 +119,7 @@ std::optional<std::string> output_of(const std::vector<std::string>& command, st
 
 std::optional<int> run_lines(const std::vector<std::string>& command,
                              const std::function<void(std::string_view)>& on_line,
-                             const std::function<bool()>& is_enough) {
+                             const std::function<bool()>& is_enough, const std::function<void()>& on_tick) {
   pid_t pid = 0;
   int descriptor = start(command, Errors::kWithOutput, pid);
   if (descriptor < 0) return std::nullopt;
@@ -126,6 +127,11 @@ std::optional<int> run_lines(const std::vector<std::string>& command,
   char buffer[4096];
   bool is_ended = false;
   for (;;) {
+    pollfd waiting{descriptor, POLLIN, 0};
+    if (on_tick && poll(&waiting, 1, kTickMilliseconds) == 0) {
+      on_tick();
+      continue;
+    }
     ssize_t count = read(descriptor, buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;

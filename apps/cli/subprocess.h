@@ -21,10 +21,11 @@ std::optional<std::string> output_of(const std::vector<std::string>& command, st
 
 /// Runs a program to its end and hands each line that it writes, to stdout or stderr, to `on_line`. Its exit code (128
 /// and the signal if one ended it); nullopt if it cannot be started. stdin is closed to it. It is ended once
-/// `is_enough` says so, which is asked after each line; it may be empty.
+/// `is_enough` says so, which is asked after each line; it may be empty. `on_tick`, which may be empty too, is called
+/// about once a second in which nothing is written.
 std::optional<int> run_lines(const std::vector<std::string>& command,
                              const std::function<void(std::string_view)>& on_line,
-                             const std::function<bool()>& is_enough = {});
+                             const std::function<bool()>& is_enough = {}, const std::function<void()>& on_tick = {});
 
 /// The same with this program's stdout and stderr, for what users are to see as it is.
 std::optional<int> run_through(const std::vector<std::string>& command);

@@ -1,9 +1,11 @@
 #include "terminal.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/text.h"
 #include "driver/process_memory.h"
@@ -17,6 +19,27 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kInterval = std::chrono::milliseconds(100);
 constexpr int kBarWidth = 24;
 constexpr size_t kMaxFurtherErrors = 9;
+constexpr std::string_view kClearLine = "\r\x1b[K";
+constexpr std::string_view kBold = "\x1b[1m", kRed = "\x1b[1;31m", kYellow = "\x1b[33m", kCyan = "\x1b[36m",
+                           kPlain = "\x1b[0m";
+
+bool is_terminal() { return isatty(STDERR_FILENO) != 0; }
+
+/// A line that is drawn again must not wrap.
+std::string cut_to_width(std::string text) {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2 || text.size() < size.ws_col) return text;
+  size_t end = size.ws_col - size_t{1};
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // no half character
+  return text.substr(0, end);
+}
+
+/// The words by which lines begin, and their colours.
+struct WordColour {
+  std::string_view word, colour;
+};
+constexpr WordColour kColours[] = {
+    {"error[", kRed}, {"argosy: error:", kRed}, {"argosy: warning:", kYellow}, {"  hint:", kCyan}};
 
 std::string_view level_prefix(LogLevel level) {
   switch (level) {
@@ -28,15 +51,15 @@ std::string_view level_prefix(LogLevel level) {
   return "";
 }
 
-std::string bar_text(const Progress& progress, double seconds, double rate) {
+std::string bar_text(std::string_view task, const Progress& progress, double seconds, double rate) {
   double part = progress.bytes_total == 0
                     ? 1
                     : static_cast<double>(progress.bytes_done) / static_cast<double>(progress.bytes_total);
   int filled = static_cast<int>(part * kBarWidth);
-  std::string text = format("{} [{:<{}}] {:3.0f} %  {} of {}  {}/s  peak {}", progress.task,
-                            std::string(static_cast<size_t>(filled), '#'), kBarWidth, part * 100,
-                            format_bytes(progress.bytes_done), format_bytes(progress.bytes_total),
-                            format_bytes(static_cast<uint64_t>(rate)), format_bytes(peak_rss_bytes()));
+  std::string text =
+      format("{} [{:<{}}] {:3.0f} %  {} of {}  {}/s  peak {}", task, std::string(static_cast<size_t>(filled), '#'),
+             kBarWidth, part * 100, format_bytes(progress.bytes_done), format_bytes(progress.bytes_total),
+             format_bytes(static_cast<uint64_t>(rate)), format_bytes(peak_rss_bytes()));
   if (progress.is_finished) return text + format("  {:.1f} s", seconds);
   if (rate > 0) {
     text += format("  {:.0f} s left", static_cast<double>(progress.bytes_total - progress.bytes_done) / rate);
@@ -66,7 +89,18 @@ struct Terminal::ProgressState {
   bool has_bar = false;
 };
 
-Terminal::Terminal(const GlobalOptions& options) : options_(options), state_(std::make_unique<ProgressState>()) {}
+struct Terminal::StageState {
+  std::string text, detail;
+  Clock::time_point start;
+  size_t count = 0, begun = 0;
+  bool runs = false;
+  bool is_line_open = false;  // a plain line that has no end yet
+
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start).count(); }
+};
+
+Terminal::Terminal(const GlobalOptions& options)
+    : options_(options), state_(std::make_unique<ProgressState>()), stage_(std::make_unique<StageState>()) {}
 
 Terminal::~Terminal() { clear_bar(); }
 
@@ -81,10 +115,12 @@ void Terminal::log(LogLevel level, std::string_view text) {
 
 void Terminal::print_error(std::string_view text) {
   clear_bar();
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::string shown = coloured(std::string(text));
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
 }
 
 void Terminal::print_error(const Error& error) {
+  fail_stage();
   // Messages show parts of files; only the line feeds are ours.
   std::string text = to_text(error), safe;
   std::string_view rest = text;
@@ -113,7 +149,7 @@ void Terminal::print_further(const Diagnostics& diagnostics, const Error& printe
 
 ProgressHook Terminal::progress_hook() {
   if (options_.progress == ProgressMode::kOff) return {};
-  if (options_.progress == ProgressMode::kAuto && isatty(STDERR_FILENO) == 0) return {};
+  if (options_.progress == ProgressMode::kAuto && !is_terminal()) return {};
   return [this](const Progress& progress) { show_progress(progress); };
 }
 
@@ -138,15 +174,110 @@ void Terminal::show_progress(const Progress& progress) {
     std::fwrite(line.data(), 1, line.size(), stderr);
     return;
   }
-  std::string line = "\r\x1b[K" + bar_text(progress, seconds, rate) + (progress.is_finished ? "\n" : "");
+  // A stage has its own last line.
+  const std::string task = stage_->runs ? stage_->text : progress.task;
+  const bool is_last = progress.is_finished && !stage_->runs;
+  std::string line = std::string(kClearLine) + cut_to_width(bar_text(task, progress, seconds, rate));
+  if (is_last) line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);
-  state_->has_bar = !progress.is_finished;
+  state_->has_bar = !is_last;
 }
 
 void Terminal::clear_bar() {
+  if (std::exchange(stage_->is_line_open, false)) std::fputc('\n', stderr);
   if (!state_->has_bar) return;
-  std::fputs("\r\x1b[K", stderr);
+  std::fwrite(kClearLine.data(), 1, kClearLine.size(), stderr);
   state_->has_bar = false;
+}
+
+bool Terminal::shows_stages() const {
+  return options_.log_level >= LogLevel::kWarn &&
+         (options_.progress == ProgressMode::kAuto || options_.progress == ProgressMode::kBar);
+}
+
+bool Terminal::redraws() const { return options_.progress == ProgressMode::kBar || is_terminal(); }
+
+void Terminal::expect_stages(size_t count) {
+  stage_->count = count;
+  stage_->begun = 0;
+}
+
+void Terminal::begin_stage(std::string_view text) {
+  StageState& stage = *stage_;
+  ++stage.begun;
+  stage.text = stage.count == 0 ? std::string(text)
+                                : format("[{}/{}] {}", stage.begun, std::max(stage.begun, stage.count), text);
+  stage.detail.clear();
+  stage.start = Clock::now();
+  if (!shows_stages()) return;
+  clear_bar();
+  stage.runs = true;
+  if (redraws()) return draw_stage();
+  std::string line = stage.text + "…";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  stage.is_line_open = true;
+}
+
+double Terminal::end_stage(std::string_view note) {
+  const double seconds = stage_->seconds();
+  if (!std::exchange(stage_->runs, false)) return seconds;
+  const std::string took = note.empty() ? format("{:.1f} s", seconds) : std::string(note);
+  std::string line =
+      std::exchange(stage_->is_line_open, false) ? format(" {}\n", took) : format("{}… {}\n", stage_->text, took);
+  print_error(line);
+  return seconds;
+}
+
+void Terminal::fail_stage() {
+  const double seconds = stage_->seconds();
+  if (!std::exchange(stage_->runs, false)) return;
+  if (!stage_->is_line_open) print_error(format("{}…", stage_->text));
+  stage_->is_line_open = false;
+  print_error(format(" failed after {:.1f} s\n", seconds));
+}
+
+void Terminal::stage_detail(std::string_view text) {
+  stage_->detail = printable(text);
+  tick();
+}
+
+void Terminal::tick() {
+  if (stage_->runs && redraws()) draw_stage();
+}
+
+void Terminal::draw_stage() {
+  std::string text = format("{}…", stage_->text);
+  if (double seconds = stage_->seconds(); seconds >= 1) text += format(" {:.0f} s", seconds);
+  if (!stage_->detail.empty()) text += format("  {}", stage_->detail);
+  text = std::string(kClearLine) + cut_to_width(std::move(text));
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  state_->has_bar = true;
+}
+
+std::string Terminal::coloured(std::string text) const {
+  if (!options_.colours || !is_terminal()) return text;
+  std::string result;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(line.size());
+    for (const auto& [word, colour] : kColours) {
+      if (!line.starts_with(word)) continue;
+      size_t end = std::min(line.find(':', word.size() - 1), line.size() - 1) + 1;
+      result += format("{}{}{}", colour, line.substr(0, end), kPlain);
+      line.remove_prefix(end);
+    }
+    result += line;
+    if (!rest.empty()) {
+      result += '\n';
+      rest.remove_prefix(1);
+    }
+  }
+  return result;
+}
+
+std::string Terminal::emphasized(std::string_view text) const {
+  return options_.colours && is_terminal() ? format("{}{}{}", kBold, text, kPlain) : std::string(text);
 }
 
 }  // namespace argosy::cli

@@ -3,6 +3,8 @@
 #include "engines/lint_tokens.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "engines/lint_cache.h"
 #include "engines/lint_rule.h"
@@ -86,24 +88,33 @@ std::string_view token_text(JsonView value) {
 void check_other_token(const LintedBundle& bundle, const FindingSink& found) {
   if (!bundle.vocabulary()) return;
   JsonView tokenizer = bundle.json("tokenizer_config.json");
+  std::vector<std::string> texts;
+  std::set<std::string> all_files;
   for (auto [key, name] : {std::pair("eos_token_id", "eos_token"), std::pair("bos_token_id", "bos_token")}) {
     std::string_view token = token_text(tokenizer.find(name));
     auto id = token.empty() ? std::nullopt : bundle.vocabulary()->id_of(token);
     if (!id) continue;
+    std::map<std::string, std::vector<std::string>> files;  // by the ids that they have instead
     for (const TokenSource& source : token_sources(bundle)) {
       std::vector<int64_t> ids = integers(source.object.find(key));
-      if (!ids.empty() && std::find(ids.begin(), ids.end(), *id) == ids.end())
-        found.add(source.file,
-                  format("{} is {}, but the tokenizer's {} is {} ({})", key, ids_text(ids), name, *id, quoted(token)));
+      if (ids.empty() || std::find(ids.begin(), ids.end(), *id) != ids.end()) continue;
+      files[ids_text(ids)].emplace_back(source.file);
+      all_files.emplace(source.file);
+    }
+    for (const auto& [ids, names] : files) {
+      texts.push_back(format("{} is {} in {}, but the tokenizer's {} is {} ({})", key, ids, join(names, ", "), name,
+                             *id, quoted(token)));
     }
   }
+  // It is one thing, in however many files it shows.
+  if (!texts.empty()) found.add(all_files.size() == 1 ? *all_files.begin() : "", join(texts, "; "));
 }
 
 void check_vocabulary_larger(const LintedBundle& bundle, const FindingSink& found) {
   auto known = model_vocabulary(bundle);
   if (!known || !bundle.vocabulary() || bundle.vocabulary()->size() <= *known) return;
-  found.add("tokenizer.json",
-            format("it has tokens up to {}, the model knows {}", bundle.vocabulary()->size() - 1, *known));
+  found.add("tokenizer.json", format("token id {} is outside the model's vocabulary (0..{})",
+                                     bundle.vocabulary()->size() - 1, *known - 1));
 }
 
 void check_no_eos(const LintedBundle& bundle, const FindingSink& found) {

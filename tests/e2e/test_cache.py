@@ -100,7 +100,8 @@ def tool(tmp_path: Path) -> Tool:
 
 def test_a_miss_starts_python_and_says_so_and_a_hit_does_not(tool: Tool, tmp_path: Path) -> None:
     said = tool.capture(write_model(tmp_path / "a"), "--task", "text-generation", python=tool.stand_in)
-    assert f"the cache has no capture of this model; starting {tool.stand_in} -m argosy.capture\n" in said
+    assert re.search(r"^Tracing llama for text-generation \(first time\)… [0-9.]+ s$", said, re.MULTILINE), said
+    assert "\x1b" not in said and str(tool.stand_in) not in said
     assert (tmp_path / "out.capture").read_bytes() == GOLDEN.read_bytes()
     assert "--model" in tool.log.read_text() and "--task text-generation" in tool.log.read_text()
     (tmp_path / "out.capture").unlink()
@@ -117,14 +118,18 @@ def test_without_python_a_miss_is_an_error_with_a_hint(tool: Tool, tmp_path: Pat
     assert not (tmp_path / "out.capture").exists()
 
 
-def test_python_s_last_lines_are_in_the_error(tool: Tool, tmp_path: Path) -> None:
+def test_why_python_failed_is_a_line_and_the_rest_a_file(tool: Tool, tmp_path: Path) -> None:
     failing = tool.script("echo first >&2; echo 'error: no such layer' >&2; exit 7")
     said = tool.capture(write_model(tmp_path / "a"), code=1, python=failing)
-    assert f"no capture was made: {failing} -m argosy.capture ended with 7" in said
-    assert "    error: no such layer\n" in said
+    log = tool.cache / "logs" / "argosy.capture.log"
+    assert f'no capture was made: no such layer\n  hint: all that Python said is in "{log}"\n' in said
+    assert log.read_text() == f"{failing} -m argosy.capture ended with 7\nfirst\nerror: no such layer\n"
+    assert "failed after" in said and "Traceback" not in said
     assert tool.entries() == []
-    missing = tool.script("echo \"No module named 'torch'\"; exit 1")
-    assert "hint: install argosy, torch and transformers" in tool.capture(tmp_path / "a", code=1, python=missing)
+    missing = tool.script("echo Traceback; echo \"ModuleNotFoundError: No module named 'torch'\"; exit 1")
+    said = tool.capture(tmp_path / "a", code=1, python=missing)
+    needs = f"error[not-found]: the first export of an architecture needs torch and transformers, and {missing} has no torch\n"
+    assert f"{needs}  hint: pip install 'argosy[torch]', or name another Python" in said and "Traceback" not in said
     absent = tmp_path / "nothing"
     assert f'ARGOSY_PYTHON is "{absent}", which is no program' in tool.capture(tmp_path / "a", code=1, python=absent)
 
@@ -185,7 +190,7 @@ def test_a_damaged_entry_is_passed_over(tool: Tool, tmp_path: Path) -> None:
 def test_recapture_makes_a_new_entry(tool: Tool, tmp_path: Path) -> None:
     model = write_model(tmp_path / "a")
     tool.capture(model, python=tool.stand_in)
-    assert "asked for anew" in tool.capture(model, "--recapture", python=tool.stand_in)
+    assert "Tracing LlamaForCausalLM (anew, about 1 s)… " in tool.capture(model, "--recapture", python=tool.stand_in)
     assert tool.starts() == 2
 
 
@@ -336,7 +341,7 @@ def test_a_checkpoint_s_plan_is_cached_too(tool: Tool, tmp_path: Path, real_pyth
         model.save_pretrained(tmp_path / name)
     output = tmp_path / "out.safetensors"
     _, said = tool.run("weights", "--model", tmp_path / "a", "-o", output, python=real_python)
-    assert "-m argosy.capture.weight_plan" in said
+    assert "Planning the weights of MixtralForCausalLM (first time)… " in said
     first = output.read_bytes()
     with safe_open(output, "pt") as file:
         assert {name: list(file.get_tensor(name).shape) for name in file.keys()} == {

@@ -128,7 +128,7 @@ def exported(tool: Tool, model: Path, first: tuple[Path, str]) -> Path:
 
 def test_an_export_is_checked_once_and_then_without_python(tool: Tool, model: Path, first: tuple[Path, str]) -> None:
     output, said = first
-    assert "no check of this capture for pt2 is remembered" in said and "check: a small model of this kind" in said
+    assert "] Verifying against PyTorch on a small random-weight copy… " in said and "check: a small model of this kind" in said
     assert manifest(output)["check"]["kind"] == "twin"
     assert "agrees with PyTorch" in manifest(output)["check"]["compared"]
     assert tool.modules() == ["argosy.capture", "argosy.capture.weight_plan", "argosy.check"]
@@ -142,6 +142,7 @@ def test_an_export_is_checked_once_and_then_without_python(tool: Tool, model: Pa
     other = tool.folder / "again"
     _, said = tool.run("export", "pt2", "--model", model, "-o", other)
     assert "check: a small model of this kind" in said and len(tool.modules()) == 3
+    assert "[2/3] Verifying against PyTorch on a small random-weight copy… it passed before\n" in said
     assert manifest(other / "decode.pt2")["check"]["kind"] == "twin"
 
 
@@ -158,7 +159,7 @@ def test_checks_move_with_the_cache_and_what_cannot_be_checked_says_so(
     failing.write_text("#!/bin/sh\necho \"No module named 'torch'\"\nexit 1\n")
     failing.chmod(0o755)
     _, said = tool.run("export", "pt2", "--model", model, "-o", output, python=failing)
-    assert "not checked: Python lacks torch; install it for it" in said and manifest(output)["check"]["kind"] == "none"
+    assert "not checked: Python has no torch: pip install 'argosy[torch]'" in said and manifest(output)["check"]["kind"] == "none"
     _, said = tool.run("export", "pt2", "--model", model, "--check", "full", "-o", output, code=1)
     assert "not checked: there is no Python to check with" in said
     assert "1 entry" in tool.run("cache", "import", archive)[0]
@@ -287,7 +288,7 @@ def test_a_full_check_decides_whether_there_is_an_export(
     output = tmp_path / "out"
     arguments = ["export", "pt2", "--model", model, "--check", "full", "-o", output]
     _, said = tool.run(*arguments, python=tool.python)
-    assert "comparing with the model's own weights" in said and "check: this model with its own weights agrees with PyTorch: " in said
+    assert "Verifying against PyTorch with the model's own weights… " in said and "check: this model with its own weights agrees with PyTorch: " in said
     assert manifest(output / "decode.pt2")["check"]["kind"] == "full"
     entries = json.loads(tool.run("cache", "ls", "--json")[0])["entries"]
     plans = [json.loads(Path(entry["path"]).read_text()) for entry in entries if entry["kind"] == "plan"]

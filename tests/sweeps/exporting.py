@@ -15,9 +15,7 @@ def export(program: str | Path, *arguments: str | Path) -> tuple[str, str]:
         return "", said
     lines = [line for line in done.stderr.splitlines() if line.strip()]
     errors = list(dict.fromkeys(line for line in lines if line.startswith("error"))) or lines[-1:]
-    if "no capture was made" in "".join(errors):  # Python's last words say why
-        words = [line.strip() for line in lines if re.match(r"\s*(\w+\.)*\w*(Error|Exception)\b.*:", line)]
-        errors = [f"no capture was made: {(words or lines)[-1]}"]
+    errors = [re.sub(r"^error\[[\w-]+\]: (?=no capture was made: )", "", line) for line in errors]
     return ("; ".join(errors) or f"exit code {done.returncode}")[:600], said
 
 

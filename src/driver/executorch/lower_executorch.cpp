@@ -127,7 +127,9 @@ Result<executorch::LoweringOptions> complete_options(const Program& program, con
     if (!bound.contains(name)) texts.push_back(format("{}=1..{}", name, size));
     if (!bound.contains(name)) lowering.largest.emplace(name, size);
   }
-  if (!texts.empty()) diagnostics.notes.push_back(format("sizes are bounded: --shape {} is taken", join(texts, ",")));
+  if (!texts.empty())
+    diagnostics.notes.push_back(
+        format("no limits given; using --shape {} (larger inputs fail at run time)", join(texts, ",")));
   return lowering;
 }
 

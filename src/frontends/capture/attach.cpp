@@ -37,8 +37,10 @@ class Attachment {
       if (sources_[i] == nullptr && is_shape_only(program_.weights[i])) missing.push_back(program_.weights[i].name);
     }
     if (!missing.empty()) {
-      return fail(ErrorCode::kNotFound, format("the checkpoint has no tensor for {}", first_names(missing, kMaxNamed)),
-                  "give the checkpoint that belongs to this program");
+      return fail(
+          ErrorCode::kNotFound, format("the checkpoint has no tensor for {}", first_names(missing, kMaxNamed)),
+          "give the checkpoint that belongs to this program; weights that it ties or stores under other names come "
+          "by a weight plan: ExportOptions::weight_plan, python -m argosy.capture.weight_plan makes one");
     }
     std::vector<std::string> notes;
     ARGOSY_TRY(std::vector<WeightId> tied, compare_tied(notes));
