@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "command_line_errors.h"
 #include "command_line_parts.h"
+#include "command_line_scripts.h"
 
 namespace argosy::cli {
 namespace {
@@ -202,18 +203,24 @@ void check(const LintOptions& options) {
   if (!options.list_rules && options.folder.empty()) throw CLI::RequiredError("folder");
 }
 
+void add_completion(CLI::App& app, std::string& shell) {
+  CLI::App* command = app.add_subcommand("completion", "Print a script that completes commands and options in a shell");
+  command->add_option("shell", shell, "bash, zsh or fish")->required()->check(one_of({"bash", "zsh", "fish"}));
+}
+
 /// As help lists commands.
 void group_by_topic(CLI::App& app) {
   const std::pair<const char*, std::vector<const char*>> topics[] = {
       {"Make", {"export", "capture", "weights"}},
       {"Look and try", {"explain", "inspect", "run", "check", "lint"}},
-      {"Share and keep", {"push", "cache", "doctor"}},
+      {"Share and keep", {"push", "cache", "doctor", "completion"}},
       {"For developers of argosy", {"opt", "replay"}},
   };
   for (const auto& [topic, commands] : topics) {
     for (const char* command : commands) app.get_subcommand(command)->group(topic);
   }
-  app.footer("\nargosy help COMMAND says more, as in: argosy help export onnx\n");
+  app.footer(
+      "\nargosy help COMMAND says more, as in: argosy help export onnx; argosy help --man prints the manual page\n");
 }
 
 }  // namespace
@@ -252,6 +259,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   PushOptions push;
   LintOptions lint;
   DoctorOptions doctor;
+  std::string shell;
 
   CLI::App app("Argosy exports Hugging Face Transformers models to the formats of inference engines.", "argosy");
   app.set_version_flag("--version", "argosy " + std::string(version()));
@@ -269,10 +277,16 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   add_push(app, push);
   add_cache(app, cache);
   add_doctor(app, doctor);
+  add_completion(app, shell);
   add_opt(app, opt);
   add_replay(app, replay);
   group_by_topic(app);
 
+  if (arguments == std::vector<std::string>{"help", "--man"}) {
+    std::cout << man_page(app);
+    exit_code = kDone;
+    return std::nullopt;
+  }
   arguments = with_dashes(with_help(std::move(arguments)));
   try {
     std::vector<std::string> reversed = arguments;
@@ -289,6 +303,11 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
       std::cerr << to_text(usage_error(app, error, arguments));
       exit_code = kUsage;
     }
+    return std::nullopt;
+  }
+  if (app.got_subcommand("completion")) {
+    std::cout << completion_script(app, shell);
+    exit_code = kDone;
     return std::nullopt;
   }
   if (app.got_subcommand("inspect")) result.command = std::move(inspect);

@@ -18,7 +18,15 @@ CLI::Validator one_of(const std::vector<std::string>& names) {
   return {[names](std::string& text) -> std::string {
             return std::ranges::find(names, text) == names.end() ? not_one_of(text, names) : "";
           },
-          ""};
+          "", name_of_values(names)};
+}
+
+std::string name_of_values(const std::vector<std::string>& names) {
+  return std::string(kValuesName) + join(names, " ");
+}
+
+CLI::Validator maybe_one_of(const std::vector<std::string>& names) {
+  return {[](std::string&) { return std::string(); }, "", name_of_values(names)};
 }
 
 void add_model(CLI::App& command, ModelOptions& options, const std::string& what, const std::string& name) {
@@ -87,20 +95,24 @@ namespace {
 
 /// A dtype, or variants.
 void add_variants(CLI::App* command, ExportOptions& options) {
-  command->add_option_function<std::string>(
-      "--dtype",
-      [&options, names = names_of_dtypes()](const std::string& text) {
-        if (auto found = names.find(text); found != names.end()) {
-          options.dtype = found->second;
-          return;
-        }
-        auto variants = read_variants(text);
-        if (!variants)
-          throw CLI::ValidationError("--dtype", format("{}; {}", variants.error().message, variants.error().hint));
-        options.variants = *std::move(variants);
-      },
-      "auto (default: the configuration's), fp32, fp16 or bf16; or variants, such as fp32,q4: of fp32, fp16, q4, "
-      "q4f16, q8, mixed16 (fp16 where that is safe), int8 and uint8 (products in integers), or all: the first five");
+  std::vector<std::string> usual = {"auto", "bf16", "all"};
+  for (const Variant& each : all_variants()) usual.emplace_back(each.name);
+  command
+      ->add_option_function<std::string>(
+          "--dtype",
+          [&options, names = names_of_dtypes()](const std::string& text) {
+            if (auto found = names.find(text); found != names.end()) {
+              options.dtype = found->second;
+              return;
+            }
+            auto variants = read_variants(text);
+            if (!variants)
+              throw CLI::ValidationError("--dtype", format("{}; {}", variants.error().message, variants.error().hint));
+            options.variants = *std::move(variants);
+          },
+          "auto (default: the configuration's), fp32, fp16 or bf16; or variants, such as fp32,q4: of fp32, fp16, q4, "
+          "q4f16, q8, mixed16 (fp16 where that is safe), int8 and uint8 (products in integers), or all: the first five")
+      ->check(maybe_one_of(usual));
 }
 
 /// CLI11 takes "-5" for a large number. An empty text: it is one.

@@ -11,6 +11,10 @@
 
 namespace argosy::cli {
 
+/// A validator whose name begins so has behind it the values that an option takes; shells complete them.
+inline constexpr std::string_view kValuesName = "values: ";
+std::string name_of_values(const std::vector<std::string>& names);
+
 /// "4bit is not one of 4w, 8w"
 std::string not_one_of(const std::string& text, const std::vector<std::string>& names);
 
@@ -25,11 +29,13 @@ CLI::Validator one_of(const std::map<std::string, Value>& values) {
             text = std::to_string(static_cast<long>(found->second));
             return "";
           },
-          ""};
+          "", name_of_values(names)};
 }
 
 /// For an option that is one of these names.
 CLI::Validator one_of(const std::vector<std::string>& names);
+/// For an option that may be one of them, or another text.
+CLI::Validator maybe_one_of(const std::vector<std::string>& names);
 
 /// What every command has that takes a model.
 void add_model(CLI::App& command, ModelOptions& options, const std::string& what, const std::string& name = "--model");
