@@ -36,12 +36,13 @@ MAY_INCLUDE = {
 }
 
 # Which parts of the Python package a part may import, besides itself. Functions' imports count too.
-_LEAVES = ["errors", "patching", "structures", "compare", "line_process"]
+_LEAVES = ["errors", "patching", "structures", "compare", "line_process", "tracebacks"]
 MAY_IMPORT = {
     "errors": [],
     "schemas": [],
     "structures": [],
     "compare": [],
+    "tracebacks": [],
     "patching": ["errors"],
     "line_process": ["errors"],
     "hub": ["errors"],

@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 
 from ..errors import ExportError
+from ..tracebacks import explain_failure
 
 WRONG = 3
 
@@ -61,6 +62,10 @@ def main(arguments: list[str] | None = None) -> int:
         if error.hint:
             print(f"  hint: {error.hint}", file=sys.stderr)
         return 1
+    except Exception as error:
+        if options.progress == "json" and not isinstance(error, ModuleNotFoundError):
+            raise  # whoever started this keeps all that it says
+        return explain_failure(error, "the check failed", "the check needs torch and transformers", "torch")
 
 
 def run(options: argparse.Namespace) -> int:
