@@ -148,8 +148,10 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
   };
   const StageTimes times(environment.cache);
   const std::string kind = format("check {}", backend.name), model = model_in_words(request);
+  auto passed = CaptureCache(environment.cache).find(work.kind, work.key);
+  const bool takes_time = !passed || !passed->has_value();
   terminal.begin_stage(format("Verifying against PyTorch on a small random-weight copy{}",
-                              in_brackets("", times.expected(kind, model))));
+                              in_brackets("", takes_time ? times.expected(kind, model) : "")));
   auto obtained = obtain(CaptureCache(environment.cache), work);
   if (outcome.kind != CheckOutcome::Kind::kFailed) {
     const bool was_run = outcome.kind != CheckOutcome::Kind::kNotRun;
