@@ -238,7 +238,7 @@ TOKENS = [
     Case(
         "vocabulary-too-large",
         OPTIMUM,
-        "tokens up to 99, the model knows 16",
+        "token id 99 is outside the model's vocabulary (0..15)",
         put("tokenizer.json", "model/vocab/more", 99),
     ),
     Case(
