@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <string_view>
 
-extern char** environ;
+extern char** environ;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of the C library
 
 namespace argosy::cli {
 namespace {

@@ -17,7 +17,7 @@ struct Format {
     return fmt::vformat(text, fmt::make_format_args(values...));
   }
 };
-inline constexpr Format format;
+inline constexpr Format format;  // NOLINT(readability-identifier-naming): it is called like a function
 
 /// "1.5 GB": decimal units, three significant digits.
 std::string format_bytes(uint64_t bytes);

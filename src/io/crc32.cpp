@@ -6,6 +6,8 @@
 #include <immintrin.h>
 #endif
 
+#include "base/processor.h"
+
 namespace argosy {
 namespace {
 
@@ -63,18 +65,13 @@ __attribute__((target("pclmul,sse4.1"))) uint32_t folding(uint32_t crc, const st
   return portable(portable(~uint32_t{0}, rest, sizeof rest), bytes + done, size - done);
 }
 
-bool can_fold() {
-  static const bool can = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
-  return can;
-}
-
 #endif
 
 }  // namespace
 
 uint32_t crc32(uint32_t crc, std::span<const std::byte> bytes) {
 #if defined(__x86_64__)
-  if (bytes.size() >= kBlock && can_fold()) return folding(crc, bytes.data(), bytes.size());
+  if (bytes.size() >= kBlock && processor().pclmul) return folding(crc, bytes.data(), bytes.size());
 #endif
   return portable(crc, bytes.data(), bytes.size());
 }

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "base/processor.h"
 #include "base/text.h"
 #include "tensor/float_mode.h"
 #include "tensor/unpack.h"
@@ -232,8 +233,8 @@ __attribute__((target("avx2,f16c"))) void bfloat_to_half_f16c(const std::byte* i
 
 template <class From, class To>
 CastFunction choose(CastPath path) {
-  if (path == CastPath::kPortable || !__builtin_cpu_supports("avx2")) return convert_portable<From, To>;
-  [[maybe_unused]] bool has_f16c = __builtin_cpu_supports("f16c");
+  if (path == CastPath::kPortable || !processor().avx2) return convert_portable<From, To>;
+  [[maybe_unused]] bool has_f16c = processor().f16c;
   if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Half>) {
     if (has_f16c) return float_to_half_f16c;
   }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/processor.h"
 #include "base/text.h"
 #include "tensor/cast.h"
 #include "tensor/lanes.h"
@@ -151,7 +152,7 @@ BlockScale quantize_block(std::span<const float> in, const BlockMethod& how, std
     case QuantizeMethod::kLargest: break;
   }
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return quantize_largest_avx2(in.data(), in.size(), how, out.data());
+  if (processor().avx2) return quantize_largest_avx2(in.data(), in.size(), how, out.data());
 #endif
   return quantize_largest_portable(in.data(), in.size(), how, out.data());
 }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/processor.h"
 #include "base/text.h"
 #include "tensor/lanes.h"
 #include "tensor/quantize.h"
@@ -106,7 +107,7 @@ float quantize_block_fitted(std::span<const float> in, int bits, std::span<int8_
   ARGOSY_CHECK(in.size() == out.size() && bits >= 2 && bits <= 8,
                format("{} to {} elements of {} bits", in.size(), out.size(), bits));
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return quantize_avx2(in.data(), in.size(), bits, out.data());
+  if (processor().avx2) return quantize_avx2(in.data(), in.size(), bits, out.data());
 #endif
   return quantize_portable(in.data(), in.size(), bits, out.data());
 }

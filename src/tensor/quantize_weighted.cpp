@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/processor.h"
 #include "base/text.h"
 #include "tensor/lanes.h"
 
@@ -127,7 +128,7 @@ __attribute__((target("avx2"))) BlockScale search_avx2(const float* in, size_t c
 BlockScale quantize_weighted(std::span<const float> in, int bits, std::span<uint8_t> out) {
   ARGOSY_CHECK(in.size() <= kMostValues, format("a block of {} values", in.size()));
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return search_avx2(in.data(), in.size(), bits, out.data());
+  if (processor().avx2) return search_avx2(in.data(), in.size(), bits, out.data());
 #endif
   return search_portable(in.data(), in.size(), bits, out.data());
 }
