@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from captured import twin_config
+from thorough import thorough
 
 import argosy.capture.attention as whole
 from argosy.check.captures import compare, edge_shapes
@@ -18,7 +19,7 @@ from argosy.capture.reader import read_capture
 from argosy.capture.session import open_session, shape_limits, trace_session, write_session
 
 
-@pytest.mark.parametrize("model_type", ["llama", "gemma2", "gpt_oss", "whisper", "vit"])
+@pytest.mark.parametrize("model_type", [thorough("llama"), thorough("gemma2"), "gpt_oss", "whisper", "vit"])
 def test_one_op_equals_eager(model_type: str, tmp_path: Path) -> None:
     session = open_session(twin_config(model_type))
     trace_session(session, attention="whole")

@@ -49,7 +49,7 @@ FAMILIES = {
     "clip": "two towers",
 }
 #: Others of the list, or tests of other files, show the same.
-THOROUGH = {"bart", "convnext", "mamba2", "modernbert", "qwen2_moe"}
+THOROUGH = {"bart", "bloom", "convnext", "falcon", "gemma2", "mamba2", "modernbert", "opt", "phi3", "qwen2_moe", "qwen3"}
 
 
 def capture(model_type: str, path: Path) -> Session:

@@ -9,7 +9,7 @@ pytest.importorskip("transformers")
 
 from captured import capture, differences, twin_config, writes_in_place  # noqa: E402
 
-FAMILIES = ["mamba", "mamba2", "lfm2", "qwen3_next", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("jamba", "rwkv", "minimax"))]
+FAMILIES = ["mamba", "lfm2", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("mamba2", "qwen3_next", "jamba", "rwkv", "minimax"))]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -34,6 +34,6 @@ def run_card(bundle: Path, folder: Path, node: str | None = None, node_modules: 
                 (bundle / file).symlink_to(folder / file)
         (folder / "card.py").write_text(block.text)
         command, place = [sys.executable, folder / "card.py"], bundle
-    done = subprocess.run([str(part) for part in command], cwd=place, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([str(part) for part in command], cwd=place, env=environment, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, f"{block}\n{block.text}\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -16,7 +16,7 @@ from warm import warm_python
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 PROGRAM = Path(os.environ.get("ARGOSY_BIN", REPOSITORY / "build/release/apps/cli/argosy")).absolute()
-TIMEOUT = 300
+TIMEOUT = 1200  # seconds: a busy machine is slow
 
 
 class BlockFailed(Exception):

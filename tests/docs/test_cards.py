@@ -10,6 +10,7 @@ import pytest
 from card_run import run_card
 from node_modules import node, node_modules
 from prepared import DECODER, export
+from thorough import always
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="captures are made with it")
 
@@ -30,7 +31,11 @@ BUNDLES = {
 }
 
 
-@pytest.mark.parametrize("name", BUNDLES)
+#: Others have the code of one of these, or of a page of docs/how-to, which runs.
+ALWAYS = ("plain", "genai", "optimum", "executorch", "executorch text in 4 bits, embedding in 8, data beside")
+
+
+@pytest.mark.parametrize("name", always(ALWAYS, BUNDLES))
 def test_a_cards_code_runs(name: str, environment: dict[str, str], tmp_path: Path) -> None:
     arguments, package = BUNDLES[name]
     if find_spec(package) is None:

@@ -28,7 +28,7 @@ class Argosy:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             env=variables,
             check=False,
         )

@@ -16,7 +16,7 @@ from worker_pool import run_jobs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 JOBS = 2
-TOOL_TIMEOUT_SECONDS = 120
+TOOL_TIMEOUT_SECONDS = 600
 #: Passes that backends share; they keep every bit.
 LOWERING_PASSES = "decompose-structures,functionalise,normalise,eliminate-dead-code,compact-ids"
 
