@@ -111,7 +111,9 @@ void add_variants(CLI::App* command, ExportOptions& options) {
             options.variants = *std::move(variants);
           },
           "auto (default: the configuration's), fp32, fp16 or bf16; or variants, such as fp32,q4: of fp32, fp16, q4, "
-          "q4f16, q8, mixed16 (fp16 where that is safe), int8 and uint8 (products in integers), or all: the first five")
+          "q4f16, q8, mixed16 (fp16 where that is safe), int8 and uint8 (products in integers), bnb4 (nf4), or all: "
+          "the first "
+          "five")
       ->check(maybe_one_of(usual));
 }
 
@@ -198,10 +200,12 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
         if (Status status = onnx::read_quantization(text, quantization); !status)
           throw CLI::ValidationError("--quantize", format("{}; {}", status.error().message, status.error().hint));
       },
-      "Store weights of linear layers in few bits: int4, int8, dynamic-int8 or -uint8 (products in integers), or keep "
-      "(as "
-      "a quantised checkpoint has them); then exceptions, as in int4,lm_head=int8,embedding=int4");
-  command->add_option("--quantize-block", quantization.block, "Weights that share a scale: 16 to 256 (default: 32)");
+      "Store weights of linear layers in few bits: int4, int8, nf4, dynamic-int8 or -uint8 (products in integers), or "
+      "keep (as a quantised checkpoint has them); then exceptions, as in int4,lm_head=int8,embedding=int4");
+  command
+      ->add_option("--quantize-block", quantization.block,
+                   "Weights that share a scale: 16 to 256 (default: 32, of nf4 64)")
+      ->check(CLI::PositiveNumber.description(""));
   const std::map<std::string, QuantizeMethod> methods = {
       {"default", QuantizeMethod::kLargest}, {"rtn", QuantizeMethod::kNearest}, {"k_quant", QuantizeMethod::kWeighted}};
   command->add_option("--quantize-method", quantization.method, "As ONNX Runtime has them: default, rtn or k_quant")

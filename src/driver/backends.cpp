@@ -24,7 +24,7 @@ void add_quantization(std::vector<std::string>& arguments, const onnx::Quantizat
   if (!how.is_wanted()) return;
   arguments.push_back(format("--quantize={}", onnx::quantization_text(how)));
   if (how.is_dynamic) return;
-  arguments.push_back(format("--quantize-block={}", how.block));
+  arguments.push_back(format("--quantize-block={}", onnx::block_of(how)));
   arguments.push_back(format("--quantize-method={}", onnx::name_of(how.method)));
   if (!how.is_symmetric) arguments.emplace_back("--quantize-zero-points");
   if (how.accuracy_level != onnx::kDevicesAccuracy)

@@ -35,6 +35,11 @@ TEST(Backends, options_that_change_graphs_have_texts_of_their_own) {
             (std::vector<std::string>{"--quantize=int4,lm_head=int8,layers.7.mlp=float,embedding=int4",
                                       "--quantize-block=128", "--quantize-method=default", "--quantize-zero-points",
                                       "--accuracy-level=1"}));
+  BackendOptions normal;
+  ASSERT_TRUE(onnx::read_quantization("nf4,lm_head=int8,mlp=float", normal.onnx.lowering.quantization));
+  EXPECT_EQ(onnx.graph_arguments(normal),
+            (std::vector<std::string>{"--quantize=nf4,lm_head=int8,mlp=float", "--quantize-block=64",
+                                      "--quantize-method=default"}));
   EXPECT_NE(onnx.graph_arguments(usual), onnx.graph_arguments(linked));
   EXPECT_NE(onnx.graph_arguments(embedded), onnx.graph_arguments(linked));
 }

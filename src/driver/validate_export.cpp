@@ -6,6 +6,7 @@
 
 #include "backends/executorch/group_size.h"
 #include "backends/executorch/quantize.h"
+#include "backends/onnx/quantize.h"
 #include "base/text.h"
 #include "driver/dim_limits.h"
 #include "driver/executorch/lower_executorch.h"
@@ -104,6 +105,9 @@ Status validate_onnx(const ExportRequest& request) {
   if (options.lowering.quantization.is_dynamic && !device->multiplies_integers)
     return fail(ErrorCode::kUnsupportedFeature, format("products in integers were not run on {}", device->title),
                 "use --quantize int8, or leave out --device");
+  if (onnx::has_nf4(options.lowering.quantization) && !device->ops.has(RuntimeOp::kMatMulBnb4))
+    return fail(ErrorCode::kUnsupportedFeature, format("{} has no product with weights in NF4", device->title),
+                "use --quantize int4, or leave out --device");
   ARGOSY_TRY_STATUS(check_half(request));
   if (request.destination->is_folder) return check_engine(*engine, request);
   if (request.variants > 1) {

@@ -135,6 +135,15 @@ TEST_F(ValidateExport, rejects_products_in_integers_where_they_were_not_run) {
   expect_error(validate("onnx"), ErrorCode::kUnsupportedFeature, "products in integers were not run on WebGPU");
 }
 
+TEST_F(ValidateExport, rejects_nf4_where_no_kernel_has_it) {
+  options_.onnx.lowering.quantization.rules = {{"lm_head", onnx::kNf4}};
+  EXPECT_TRUE(validate("onnx"));
+  options_.onnx.device = "cuda";
+  EXPECT_TRUE(validate("onnx"));
+  options_.onnx.device = "webgpu";
+  expect_error(validate("onnx"), ErrorCode::kUnsupportedFeature, "WebGPU has no product with weights in NF4");
+}
+
 TEST_F(ValidateExport, rejects_several_variants_for_one_file) {
   ExportRequest asked = request("onnx");
   asked.variants = 2;

@@ -1,6 +1,8 @@
 #include "driver/variants.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "base/text.h"
 
@@ -16,6 +18,7 @@ constexpr Variant kVariants[] = {
     {"mixed16", "float32", "", true},
     {"int8", "float32", "dynamic-int8"},
     {"uint8", "float32", "dynamic-uint8"},
+    {"bnb4", "float32", "nf4"},
 };
 constexpr size_t kUsual = 5;  // what people publish; mixed16 has the names of fp16 in a bundle
 
@@ -32,6 +35,21 @@ std::span<const Variant> all_variants() { return kVariants; }
 const Variant* find_variant(std::string_view name) {
   const auto* found = std::ranges::find(kVariants, name, &Variant::name);
   return found == std::end(kVariants) ? nullptr : found;
+}
+
+std::vector<std::string> options_of_variants(std::span<const std::string> names,
+                                             std::span<const std::span<const std::string>> given) {
+  auto is_block = [](std::string_view option) { return option.starts_with("--quantize-block="); };
+  std::set<std::string_view> blocks;  // those that are usual differ between schemes
+  for (std::span<const std::string> each : given)
+    std::ranges::copy_if(each, std::inserter(blocks, blocks.end()), is_block);
+  std::vector<std::string> options = {format("--dtype={}", join({names.begin(), names.end()}, ","))};
+  for (const std::string& option : given.front()) {
+    if (is_block(option) && blocks.size() > 1) continue;
+    if (option.starts_with("--dtype=") || option.starts_with("--quantize=") || option == kMixedFlag) continue;
+    options.push_back(option);
+  }
+  return options;
 }
 
 Result<std::vector<std::string>> read_variants(std::string_view text) {

@@ -24,6 +24,11 @@ std::span<const Variant> all_variants();
 /// Null if there is none of that name.
 const Variant* find_variant(std::string_view name);
 
+/// What to ask for to get these variants at once, from what each was asked for with: a dtype that names them, and what
+/// is not of one of them alone.
+std::vector<std::string> options_of_variants(std::span<const std::string> names,
+                                             std::span<const std::span<const std::string>> given);
+
 /// Reads "fp32,q4", or "all": the usual ones. Each may occur once.
 Result<std::vector<std::string>> read_variants(std::string_view text);
 

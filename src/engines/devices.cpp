@@ -18,7 +18,8 @@ constexpr RuntimeOps kCpuOps = kNormsAndRotary.with(kFusedMatMul, {kF32})
                                    .with(kGroupQueryAttention, {kF32, kF16})
                                    .with(kLinearAttention, {kF32})
                                    .with(kMixtureOfExperts, {kF32})
-                                   .with(kMultiHeadAttention, {kF32});
+                                   .with(kMultiHeadAttention, {kF32})
+                                   .with(kMatMulBnb4, {kF32, kF16});  // float16 is widened
 
 // Kernels of onnxruntime-webgpu 1.27, run by tests/sweeps webgpu. FusedMatMul has none: each would be a copy to the CPU
 // and back. GroupQueryAttention is wrong for prompts on devices whose subgroups have 4 lanes: its shader takes 8 keys
@@ -28,8 +29,10 @@ constexpr RuntimeOps kWebgpuOps = kNormsAndRotary.with(kLinearAttention, {kF32})
 constexpr Option kWebgpuOptions[] = {{"enableGraphCapture", "0"}, {"validationMode", "basic"}};
 
 // From ONNX Runtime's docs/OperatorKernels.md (1.30); float32 has no GroupQueryAttention there.
-constexpr RuntimeOps kCudaOps =
-    kNormsAndRotary.with(kFusedMatMul, {kF32, kF16}).with(kGroupQueryAttention, {kF16}).with(kLinearAttention, {kF32});
+constexpr RuntimeOps kCudaOps = kNormsAndRotary.with(kFusedMatMul, {kF32, kF16})
+                                    .with(kGroupQueryAttention, {kF16})
+                                    .with(kLinearAttention, {kF32})
+                                    .with(kMatMulBnb4, {kF32, kF16});
 constexpr Option kCudaOptions[] = {{"enable_cuda_graph", "0"}};
 
 // From the same list, and what onnxruntime-genai's own builder writes for this provider: GroupQueryAttention in float16

@@ -16,7 +16,8 @@ std::string_view attribute(const Program& program, std::string_view name) {
   return found == program.attributes.end() ? std::string_view() : found->second;
 }
 
-/// The weights that one was joined from; itself, if it was not.
+}  // namespace
+
 std::vector<std::string> parts_of(const Program& program, const std::string& name) {
   std::istringstream lines{std::string(attribute(program, kJoined))};
   for (std::string line; std::getline(lines, line);) {
@@ -30,8 +31,6 @@ std::vector<std::string> parts_of(const Program& program, const std::string& nam
   }
   return {name};
 }
-
-}  // namespace
 
 void note_quantized(Program& program, const QuantizedWeight& weight) {
   for (const std::string& part : parts_of(program, weight.weight)) {

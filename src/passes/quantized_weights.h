@@ -25,5 +25,7 @@ std::vector<QuantizedWeight> quantized_weights(const Program& program);
 
 /// Notes that a weight which no checkpoint has holds the rows of these.
 void note_joined(Program& program, std::string_view joined, const std::vector<std::string>& weights);
+/// The weights that one was joined from; itself, if it was not.
+std::vector<std::string> parts_of(const Program& program, const std::string& name);
 
 }  // namespace argosy

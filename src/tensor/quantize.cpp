@@ -101,6 +101,34 @@ template <int A, int B, int C, int D>
   return found;
 }
 
+/// Above which a value, as a part of its block's largest magnitude, gets the next integer: halfway between two of NF4's
+/// floats, as ONNX Runtime's kernel has them to the last bit.
+constexpr float kNormalSteps[] = {-0.84809643f,  -0.610632896f,  -0.45999527f,  -0.33967942f, -0.234607399f,
+                                  -0.137911737f, -0.0455250181f, 0.0397901498f, 0.120255254f, 0.203521252f,
+                                  0.292013764f,  0.389312536f,   0.501663387f,  0.64278692f,  0.861478388f};
+
+/// A magnitude may be so small that nothing is 1 / it: then zeros are no numbers, and get the first integer as in ONNX
+/// Runtime.
+[[gnu::always_inline]] inline BlockScale quantize_normal(const float* in, size_t count, uint8_t* out) {
+  Range range = range_of(in, count);
+  if (!range.is_finite) return {std::numeric_limits<float>::quiet_NaN(), 0};
+  const float largest = std::max(std::fabs(range.least), std::fabs(range.most));
+  const float inverse = largest != 0 ? 1 / largest : 0;
+  for (size_t i = 0; i < count; i += kLanes) {
+    Lanes values;
+    load_lanes(values, in + i);
+    values *= inverse;
+    LaneBits passed = {};
+    for (float step : kNormalSteps) passed -= values > step;  // true is -1
+    store_bytes(passed, out + i);
+  }
+  return {largest, 0};
+}
+
+BlockScale quantize_normal_portable(const float* in, size_t count, uint8_t* out) {
+  return quantize_normal(in, count, out);
+}
+
 BlockScale quantize_largest_portable(const float* in, size_t count, const BlockMethod& how, uint8_t* out) {
   return quantize_largest(in, count, how, out);
 }
@@ -109,6 +137,10 @@ BlockScale quantize_largest_portable(const float* in, size_t count, const BlockM
 __attribute__((target("avx2"))) BlockScale quantize_largest_avx2(const float* in, size_t count, const BlockMethod& how,
                                                                  uint8_t* out) {
   return quantize_largest(in, count, how, out);
+}
+
+__attribute__((target("avx2"))) BlockScale quantize_normal_avx2(const float* in, size_t count, uint8_t* out) {
+  return quantize_normal(in, count, out);
 }
 #endif
 
@@ -149,11 +181,15 @@ BlockScale quantize_block(std::span<const float> in, const BlockMethod& how, std
     case QuantizeMethod::kNearest: return quantize_nearest(in, how, out);
     case QuantizeMethod::kWeighted: return quantize_weighted(in, how.bits, out);
     case QuantizeMethod::kFitted:
-    case QuantizeMethod::kLargest: break;
+    case QuantizeMethod::kLargest:
+    case QuantizeMethod::kNormal: break;
   }
+  const bool is_normal = how.method == QuantizeMethod::kNormal;
 #if defined(__x86_64__)
+  if (processor().avx2 && is_normal) return quantize_normal_avx2(in.data(), in.size(), out.data());
   if (processor().avx2) return quantize_largest_avx2(in.data(), in.size(), how, out.data());
 #endif
+  if (is_normal) return quantize_normal_portable(in.data(), in.size(), out.data());
   return quantize_largest_portable(in.data(), in.size(), how, out.data());
 }
 

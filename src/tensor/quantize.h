@@ -7,15 +7,16 @@
 
 namespace argosy {
 
-/// How a block of floats becomes integers that share a scale.
+/// How a block of floats becomes integers that share a scale. Numbers are in settings of passes: add at the end.
 enum class QuantizeMethod : uint8_t {
   kFitted,    // the scale is fitted to the integers: torchao's "hqq_scale_only"
   kLargest,   // the value farthest from zero is exact: ONNX Runtime's "default"
   kNearest,   // the range of values is the range of integers: ONNX Runtime's "rtn"
   kWeighted,  // scale and zero point are searched for, large values count more: ONNX Runtime's "k_quant"
+  kNormal,    // integers name one of 16 floats, the scale is the largest magnitude: NF4, as ONNX Runtime's MatMulBnb4
 };
 
-/// What the integers of a block stand for: (integer - zero) * scale.
+/// What the integers of a block stand for: (integer - zero) * scale; of kNormal a float of its table, times the scale.
 struct BlockScale {
   float scale = 0;  // a NaN if the block holds a NaN or an infinity
   uint8_t zero = 0;
@@ -23,8 +24,8 @@ struct BlockScale {
 
 struct BlockMethod {
   QuantizeMethod method = QuantizeMethod::kLargest;
-  int bits = 4;              // 2 to 8
-  bool is_symmetric = true;  // the zero point is 2^(bits-1); kFitted is always so, kWeighted never
+  int bits = 4;              // 2 to 8; of kNormal 4
+  bool is_symmetric = true;  // the zero point is 2^(bits-1); kFitted and kNormal are always so, kWeighted never
   /// What scales are stored as: f32, or f16 and bf16, which kLargest rounds them to before it chooses integers.
   DType scales = DType::kF32;
 };

@@ -87,6 +87,33 @@ TEST(QuantizeTest, largest_value_is_exact_and_halves_are_rounded_away_from_zero)
   EXPECT_EQ(out[0], 0);
 }
 
+TEST(QuantizeTest, normal_names_the_nearest_of_its_floats) {
+  // Halfway between two the lower one counts. 1 / 1e-40 is infinite, and zeros times it are no numbers.
+  std::vector<float> in = {-2, 2, 0, -1.2f, 0.5f, 0.2405105f, -0.09105f, -0.0910500362f};
+  std::vector<uint8_t> out(8);
+  BlockScale found = quantize_block(in, {QuantizeMethod::kNormal}, out);
+  EXPECT_EQ(found.scale, 2.0f);
+  EXPECT_EQ(out, (std::vector<uint8_t>{0, 15, 7, 2, 10, 8, 7, 6}));
+  EXPECT_EQ(quantize_block(std::vector<float>(8), {QuantizeMethod::kNormal}, out).scale, 0.0f);
+  EXPECT_EQ(out, std::vector<uint8_t>(8, 7));
+  in = {1e-40f, 0, 0, 0, 0, 0, 0, -1e-41f};
+  EXPECT_EQ(quantize_block(in, {QuantizeMethod::kNormal}, out).scale, 1e-40f);
+  EXPECT_EQ(out, (std::vector<uint8_t>{15, 0, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST(QuantizeTest, normal_streams_the_first_of_two_in_the_high_half) {
+  BlockQuantization how{{QuantizeMethod::kNormal}, 16, QuantizedForm::kSwapped};
+  PlainTensor tensor = random_floats({5, 48}, 11);
+  Outputs expected = plain_blocks(tensor, 16, how.method);
+  for (std::byte& each : expected[0]) each = each << 4 | each >> 4;
+  auto source = std::make_shared<CountingSource>(tensor, "w");
+  auto outputs = stream(**quantized_blocks(source, how), 1400);
+  ASSERT_TRUE(outputs.has_value()) << outputs.error().message;
+  EXPECT_EQ(*outputs, expected);
+  how.form = QuantizedForm::kBlocks;
+  EXPECT_FALSE(quantized_blocks(source, how).has_value());
+}
+
 TEST(QuantizeTest, every_method_stays_within_its_step) {
   for (QuantizeMethod method :
        {QuantizeMethod::kFitted, QuantizeMethod::kLargest, QuantizeMethod::kNearest, QuantizeMethod::kWeighted}) {
@@ -134,7 +161,8 @@ TEST(QuantizeTest, weighted_is_better_than_largest) {
 TEST(QuantizeTest, rejects_nan_and_infinity) {
   for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
                     -std::numeric_limits<float>::infinity()}) {
-    for (QuantizeMethod method : {QuantizeMethod::kLargest, QuantizeMethod::kNearest, QuantizeMethod::kWeighted}) {
+    for (QuantizeMethod method :
+         {QuantizeMethod::kLargest, QuantizeMethod::kNearest, QuantizeMethod::kWeighted, QuantizeMethod::kNormal}) {
       std::vector<float> in = {1, bad, 2, 0, 0, 0, 0, 0};
       std::vector<uint8_t> out(8);
       EXPECT_TRUE(std::isnan(quantize_block(in, {method}, out).scale));

@@ -22,6 +22,7 @@ std::string_view text_of(QuantizeMethod method) {
     case QuantizeMethod::kLargest: return "largest";
     case QuantizeMethod::kNearest: return "nearest";
     case QuantizeMethod::kWeighted: return "weighted";
+    case QuantizeMethod::kNormal: return "normal";
   }
   return "";
 }
@@ -304,6 +305,8 @@ Status check_block(const TensorSource& source, const BlockQuantization& how) {
   }
   if (how.method.method == QuantizeMethod::kWeighted && how.block > 256)
     return refuse("blocks have at most 256 values");
+  if (how.method.method == QuantizeMethod::kNormal && how.form != QuantizedForm::kSwapped)
+    return refuse("integers that name floats are stored with the first of two in the high half");
   if (how.form == QuantizedForm::kBlocks) return {};
   if (source.shape().back() % how.block != 0) return refuse("the last dim has to be a multiple of the block");
   if (how.form != QuantizedForm::kI8 && source.shape().back() % 2 != 0) return refuse("two values share a byte");
@@ -336,7 +339,8 @@ Result<SourceGroupPtr> quantized_blocks(TensorSourcePtr source, const BlockQuant
   }
   ARGOSY_TRY_STATUS(check_block(*source, how));
   BlockQuantization used = how;
-  if (how.method.method == QuantizeMethod::kFitted) used.method.is_symmetric = true;
+  if (how.method.method == QuantizeMethod::kFitted || how.method.method == QuantizeMethod::kNormal)
+    used.method.is_symmetric = true;
   if (how.method.method == QuantizeMethod::kWeighted) used.method.is_symmetric = false;
   return std::make_shared<BlockGroup>(std::move(source), used);
 }

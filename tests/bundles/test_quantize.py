@@ -13,6 +13,7 @@ import pytest
 import torch
 from onnx import numpy_helper
 from onnxruntime.capi._pybind_state import quantize_matmul_4bits, quantize_matmul_8bits
+from onnxruntime.quantization.matmul_bnb4_quantizer import MatMulBnb4Quantizer
 from onnxruntime.quantization.neural_compressor.weight_only import quant_tensor, quant_tensor_k_quant_cpu
 from safetensors.torch import load_file, save_file
 from test_fast_graphs import ARGOSY, argosy, ops_of, save_model
@@ -44,8 +45,8 @@ def tensors_of(path: Path) -> dict[str, np.ndarray]:
     return {each.name: numpy_helper.to_array(each) for each in onnx.load(path).graph.initializer}
 
 
-def products_of(path: Path) -> list[tuple[onnx.NodeProto, dict]]:
-    nodes = [node for node in onnx.load(path, load_external_data=False).graph.node if node.op_type == "MatMulNBits"]
+def products_of(path: Path, op: str = "MatMulNBits") -> list[tuple[onnx.NodeProto, dict]]:
+    nodes = [node for node in onnx.load(path, load_external_data=False).graph.node if node.op_type == op]
     return [(node, {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}) for node in nodes]
 
 
@@ -112,6 +113,59 @@ def test_the_bits_are_those_of_onnx_runtime(llama: Path, method: str, bits: int,
     assert compared >= 14
 
 
+@pytest.mark.parametrize(("block", "dtype"), [(64, "fp32"), thorough((16, "fp32")), thorough((256, "fp32")), thorough((64, "fp16"))])
+def test_the_bits_of_nf4_are_those_of_onnx_runtime(llama: Path, block: int, dtype: str, tmp_path: Path) -> None:
+    """Rows of 160 and 288 are no whole blocks of 64: blocks go on from row to row."""
+    options = ["--quantize", "nf4", "--dtype", dtype, *(["--quantize-block", str(block)] if block != 64 else [])]
+    argosy("export", "onnx", "--model", llama, "--check", "off", *options, tmp_path / "bundle")
+    path = next((tmp_path / "bundle").glob("*.onnx"))
+    kind = torch.float16 if dtype == "fp16" else torch.float32
+    weights = {name: each.to(kind) for name, each in load_file(llama / "model.safetensors").items()}
+    tensors, products = tensors_of(path), products_of(path, "MatMulBnb4")
+    quantizer = MatMulBnb4Quantizer(onnx.load(path, load_external_data=False), MatMulBnb4Quantizer.NF4, block)
+    for node, attributes in products:
+        weight = next(each for name, each in weights.items() if node.input[1].startswith(f"{name}."))
+        assert attributes == {"K": weight.shape[1], "N": weight.shape[0], "block_size": block, "quant_type": 1}
+        packed, scales = quantizer.bnb4_block_quant(weight.numpy().T)
+        assert np.array_equal(tensors[node.input[1]], packed), node.name
+        assert tensors[node.input[2]].tobytes() == scales.tobytes(), node.name
+        if dtype == "fp32":  # what the check takes the weight for is what the engine multiplies with
+            back = onnx_blocks("nf4")(weight, block).numpy()
+            assert np.array_equal(as_the_engine_has_it(node, attributes, packed, scales), back), node.name
+    assert len(products) == 15
+
+
+def as_the_engine_has_it(node: onnx.NodeProto, attributes: dict, packed: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """A weight, told by a product with ones and zeros."""
+    own = onnx.helper.make_node(node.op_type, ["x", "w", "s"], ["y"], domain=node.domain, **attributes)
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, (attributes["K"], None)) for name in ("x", "y")]
+    stored = [numpy_helper.from_array(packed, "w"), numpy_helper.from_array(scales, "s")]
+    graph = onnx.helper.make_graph([own], "g", values[:1], values[1:], stored)
+    opsets = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("com.microsoft", 1)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": np.eye(attributes["K"], dtype=np.float32)})[0].T
+
+
+@pytest.mark.parametrize(
+    ("model_type", "engine", "options", "encodings"),
+    [("llama", "genai", ("--quantize", "nf4,lm_head=int8,layers.1.mlp=float"), {"nf4", "int8-a8"}),
+     ("llama", "transformersjs", ("--dtype", "bnb4"), {"nf4"}), thorough(("gpt2", "genai", ("--quantize", "nf4"), {"nf4"})),
+     thorough(("qwen2", "genai", ("--quantize", "nf4", "--dtype", "fp16"), {"nf4"})), thorough(("mixtral", "genai", ("--quantize", "nf4"), {"nf4"}))],
+)  # fmt: skip
+def test_the_check_runs_nf4(model_type: str, engine: str, options: tuple[str, ...], encodings: set[str], tmp_path: Path) -> None:
+    save_model(model_type, tmp_path / "model", {})
+    said = argosy("export", "onnx", "--model", tmp_path / "model", "--for", engine, *options, tmp_path / "bundle")
+    assert "agrees with PyTorch" in said and ("experts" in said) == (model_type == "mixtral"), said
+    path = tmp_path / "bundle" / ("model.onnx" if engine == "genai" else "onnx/model_bnb4.onnx")
+    ops = ops_of(path)
+    assert ops["MatMulBnb4"] >= 7 and ops["MatMulNBits"] == int("int8-a8" in encodings), ops
+    quantized = json.loads((tmp_path / "bundle/bundle.json").read_text(encoding="utf-8"))["quantized"]
+    assert {each["encoding"] for each in quantized} == encodings
+    if engine == "transformersjs":
+        assert json.loads((tmp_path / "bundle/config.json").read_text())["transformers.js_config"]["dtype"] == "bnb4"
+
+
 @pytest.mark.parametrize(
     ("model_type", "options", "products"),
     [("llama", ("--quantize", "int4"), 11), thorough(("llama", ("--quantize", "int8", "--accuracy-level", "1"), 11)),
@@ -154,8 +208,9 @@ def test_a_tied_embedding_is_stored_once(tmp_path: Path) -> None:
     assert data < parameters * 0.66  # 4 bits and a float for 32 values: 0.625 bytes each
 
 
-def test_the_bytes_do_not_depend_on_threads_or_memory(llama: Path, tmp_path: Path) -> None:
-    command = ("export", "onnx", "--model", llama, "--for", "genai", "--check", "off", "--quantize", "int4", "--quantize-zero-points")
+@pytest.mark.parametrize("options", [("int4", "--quantize-zero-points"), ("nf4",)])
+def test_the_bytes_do_not_depend_on_threads_or_memory(llama: Path, options: tuple[str, ...], tmp_path: Path) -> None:
+    command = ("export", "onnx", "--model", llama, "--for", "genai", "--check", "off", "--quantize", *options)
     argosy(*command, "--threads", "1", tmp_path / "one")
     argosy(*command, "--threads", "4", "--memory", "16MB", tmp_path / "four")
     for name in ("model.onnx", "model.onnx.data"):
@@ -166,6 +221,8 @@ def test_the_bytes_do_not_depend_on_threads_or_memory(llama: Path, tmp_path: Pat
     ("options", "said"),
     [(("--quantize", "int3"), '--quantize does not know "int3"'), (("--quantize", "int4,=int8"), "--quantize does not know"),
      (("--quantize", "int4", "--quantize-block", "48"), "--quantize-block 48 fits no kernel"),
+     (("--quantize", "nf4,embedding=nf4"), "looks up no rows of weights in NF4"),
+     (("--quantize", "nf4", "--device", "webgpu"), "WebGPU has no product with weights in NF4"),
      (("--quantize", "int4,head=int8"), 'has a rule for "head", and no layer is called so'),
      (("--quantize", "int4,mlp.down_proj=float", "--quantize-block", "256"), "--quantize fits none of the"),
      (("--quantize", "int4", "--dtype", "bfloat16"), 'fits none of the weights, "lm_head.weight" among them')],

@@ -55,7 +55,7 @@ def test_every_translation_has_a_row() -> None:
         "aten.rms_norm.default", "argosy.rotary.default", "onnx.group_query_attention.default", "onnx.linear_attention.default",
         "onnx.sum_and_norm.default", "onnx.experts.default", "onnx.multi_head_attention.default", "onnx.matmul_nbits.default",
         "onnx.gather_block_quantized.default", "onnx.quantized_experts.default", "onnx.dynamic_product.default",
-        "onnx.gather_rows.default",
+        "onnx.gather_rows.default", "onnx.matmul_bnb4.default",
     }  # fmt: skip
     assert sorted(set(_core.onnx_translations()) - COVERED - at_borders - of_engines) == []
 

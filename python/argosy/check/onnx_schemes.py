@@ -1,4 +1,4 @@
-"""Weights in few bits as ONNX Runtime's MatMulNBits, GatherBlockQuantized and MatMulInteger have them, with NumPy: the same bits."""
+"""Weights in few bits as ONNX Runtime's MatMulNBits, MatMulBnb4, GatherBlockQuantized and MatMulInteger have them, with NumPy: the same bits."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ import torch
 #: Of k_quant: how many scales are tried.
 _TRIES = 20
 
+#: What integers of NF4 stand for: sixteenths of a normal distribution, from -1 to 1.
+_NORMAL = (-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+           -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+           0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0)  # fmt: skip
+#: Where the engine's quantizer goes on to the next one: halfway, though three are a bit off as floats round.
+_NORMAL_STEPS = (-0.84809643, -0.610632896, -0.45999527, -0.33967942, -0.234607399, -0.137911737, -0.0455250181, 0.0397901498,
+                 0.120255254, 0.203521252, 0.292013764, 0.389312536, 0.501663387, 0.64278692, 0.861478388)  # fmt: skip
+
 
 def onnx_blocks(encoding: str) -> Callable[[torch.Tensor, int], torch.Tensor] | None:
-    """What comes back of a weight [rows, width], for "int4", "uint8-k_quant" and the like."""
+    """What comes back of a weight [rows, width], for "int4", "uint8-k_quant", "nf4" and the like."""
+    if encoding == "nf4":
+        return normal_floats
     if re.fullmatch(r"u?int[48]-kept", encoding):
         return lambda weight, _group: weight  # the checkpoint's own integers: it is stored so already
     match = re.fullmatch(r"(u?)int([48])(?:-(rtn|k_quant))?", encoding)
@@ -31,6 +41,18 @@ def rounded_blocks(x: torch.Tensor, group: int) -> torch.Tensor:
     scale = blocks.abs().amax(-1, keepdim=True) / 127
     integers = torch.where(scale > 0, blocks / scale, 0).round()
     return (integers * scale).flatten(-2)[..., :width].to(x.dtype)
+
+
+def normal_floats(weight: torch.Tensor, group: int) -> torch.Tensor:
+    """What comes back of a weight [rows, width] in NF4: blocks go on from row to row."""
+    values = weight.detach().float().numpy().reshape(-1, group)
+    largest = np.abs(values).max(1, keepdims=True)
+    with np.errstate(all="ignore"):
+        parts = values * np.where(largest != 0, np.float32(1) / largest, np.float32(0))
+    integers = np.zeros(values.shape, np.uint8)
+    for step in np.array(_NORMAL_STEPS, np.float32):
+        integers += parts > step
+    return torch.from_numpy((np.array(_NORMAL, np.float32)[integers] * largest).reshape(weight.shape)).to(weight.dtype)
 
 
 def rows_of_bytes(weight: torch.Tensor, _group: int, *, is_signed: bool) -> torch.Tensor:

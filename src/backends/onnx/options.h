@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/onnx/runtime_ops.h"
@@ -21,25 +22,33 @@ enum class Optimize : uint8_t {
   kEngine,  // also what the engine has beyond ONNX
 };
 
+/// In place of a number of bits: NF4. Four bits name one of 16 floats, which is multiplied with the largest magnitude
+/// of a block. Of linear layers alone.
+inline constexpr int kNf4 = -4;
+
+/// Of a rule for rows of weights that are looked up.
+inline constexpr std::string_view kEmbeddingRule = "embedding";
+
 /// Bits for weights of some modules. `where` is a module's path or part of it ("lm_head", "mlp.down_proj"), or
-/// "embedding": wherever a weight's rows are looked up.
+/// kEmbeddingRule.
 struct QuantizeRule {
   std::string where;
-  int bits = 0;  // 4 or 8; 0: as it is
+  int bits = 0;  // 4, 8 or kNf4; 0: as it is
 };
 
 /// An accuracy level: the one that is fast on the device.
 inline constexpr int kDevicesAccuracy = -1;
 
-/// How weights are stored in few bits: for MatMulNBits and GatherBlockQuantized of ONNX Runtime, or for MatMulInteger.
+/// How weights are stored in few bits: for MatMulNBits, MatMulBnb4 and GatherBlockQuantized of ONNX Runtime, or for
+/// MatMulInteger.
 struct Quantization {
-  int bits = 0;  // of linear layers: 4 or 8; 0: as they are
+  int bits = 0;  // of linear layers: 4, 8 or kNf4; 0: as they are
   /// A scale for each row of 8 bits, signed if symmetric; activations are rounded to 8 bits at run time, a scale for
   /// each tensor. Products are MatMulInteger; blocks, method and accuracy level mean nothing then.
   bool is_dynamic = false;
   std::vector<QuantizeRule> rules;  // exceptions; of several that fit the last one counts
   bool keeps = false;               // integers that the checkpoint has, where kernels take them
-  int64_t block = 32;               // values that share a scale
+  int64_t block = 0;                // values that share a scale; 0: what is usual of `bits`
   QuantizeMethod method = QuantizeMethod::kLargest;
   bool is_symmetric = true;
   int accuracy_level = kDevicesAccuracy;  // of MatMulNBits: 0 unset, 1 f32, 4 activations in 8 bits as well

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "backends/onnx/kept_integers.h"
@@ -18,9 +19,10 @@
 namespace argosy::onnx {
 namespace {
 
-constexpr std::string_view kEmbedding = "embedding", kLinear = "linear", kProduct = "product", kExperts = "experts";
-constexpr std::string_view kRulePrefix = "at:", kKeep = "keep";
+constexpr std::string_view kEmbedding = kEmbeddingRule, kLinear = "linear", kProduct = "product", kExperts = "experts";
+constexpr std::string_view kRulePrefix = "at:";
 constexpr int kKeptBits = -1;
+constexpr int64_t kMostTogether = 1 << 18;  // values that NF4 quantises at once
 
 /// Whether the path has these parts, one after the other: "lm_head", "mlp.down_proj".
 bool has_parts(std::string_view path, std::string_view parts) {
@@ -84,6 +86,12 @@ class Quantizer {
                   how_.is_dynamic ? "products in integers take float32: give --dtype float32"
                                   : "quantised products take float32 and float16: give --dtype float32 or float16");
     }
+    if (stored_.empty() && !uneven_.empty()) {
+      return fail(ErrorCode::kInvalidInput,
+                  format("--quantize fits none of the {} linear layers: blocks of {} fit none",
+                         short_.size() + uneven_.size(), how_.block),
+                  "give a smaller --quantize-block, or leave --quantize out");
+    }
     if (stored_.empty()) {
       return fail(ErrorCode::kInvalidInput,
                   short_.empty() ? "--quantize has nothing to do: the model has no linear layers with weights"
@@ -94,6 +102,10 @@ class Quantizer {
     if (!short_.empty()) {
       diagnostics.notes.push_back(format("{} of {} weights stay as they are: their rows are shorter than {}",
                                          short_.size(), short_.size() + names_.size(), how_.block));
+    }
+    if (!uneven_.empty()) {
+      diagnostics.notes.push_back(format("{} of {} weights stay as they are: blocks of {} do not fit them",
+                                         uneven_.size(), uneven_.size() + names_.size(), how_.block));
     }
     if (!left_.empty()) {
       uint64_t bytes = 0;
@@ -149,6 +161,39 @@ class Quantizer {
     return &found->second;
   }
 
+  /// Blocks of NF4 go on from row to row, in a matrix without dims. So it is quantised in as many rows at once as are
+  /// whole blocks.
+  Result<Stored*> stored_flat(const Weight& weight, TensorSourcePtr source) {
+    auto [found, is_new] = stored_.try_emplace(format("{} {}", kNf4, source->recipe()));
+    if (!is_new) return &found->second;
+    const int64_t rows = source->shape()[0], width = source->shape()[1], together = std::lcm(width, how_.block);
+    ARGOSY_TRY(TensorSourcePtr values, reshaped(std::move(source), {rows * width / together, together}));
+    BlockQuantization how{{QuantizeMethod::kNormal, 4, true, weight.dtype}, how_.block, QuantizedForm::kSwapped};
+    ARGOSY_TRY(SourceGroupPtr group, quantized_blocks(std::move(values), how));
+    const std::string name = format("{}.{}", weight.name, encoding_of(how_, kNf4));
+    for (size_t i = 0; i < group->size(); ++i) {
+      TensorSourcePtr output = group_output(group, i);
+      const int64_t elements = output->elements();
+      ARGOSY_TRY(output, reshaped(std::move(output), {elements}));
+      found->second.outputs.push_back(add_weight(program_, i == 0 ? name : name + ".scales", std::move(output)));
+    }
+    return &found->second;
+  }
+
+  /// Whether NF4 stores a weight in whole blocks, of a few rows at once. Each of those that it was joined from has to
+  /// be stored as if it were alone: PyTorch knows them apart.
+  bool is_even(const Weight& weight, int64_t width) {
+    if (width % how_.block == 0) return true;
+    const bool is_small = std::lcm(width, how_.block) <= kMostTogether;
+    auto is_whole = [&](const std::string& name) {
+      auto found = std::ranges::find(program_.weights, name, &Weight::name);
+      return found != program_.weights.end() && found->source->elements() % how_.block == 0;
+    };
+    if (is_small && std::ranges::all_of(parts_of(program_, weight.name), is_whole)) return true;
+    uneven_.insert(weight.name);
+    return false;
+  }
+
   /// By rows, for products in integers: values as they are or turned, scales and perhaps zero points.
   Result<Stored*> stored_rows(const Weight& weight, TensorSourcePtr source, bool is_turned) {
     auto [found, is_new] = stored_.try_emplace(format("rows {} {}", is_turned, source->recipe()));
@@ -189,7 +234,7 @@ class Quantizer {
           bool is_matrix = is_product && weight.shape.size() == 2;
           bool are_matrices = (is_product || is_choice) && weight.shape.size() == 3;
           if (!is_float(weight.dtype) || !(is_matrix || are_matrices) || kept_.contains(weight.name)) return;
-          if (short_.contains(weight.name) ||
+          if (short_.contains(weight.name) || uneven_.contains(weight.name) ||
               (!how_.is_dynamic && std::ranges::min(std::span(weight.shape).last(2)) < how_.block))
             return;
           left_[weight.name] = static_cast<uint64_t>(weight.source->bytes());
@@ -205,7 +250,8 @@ class Quantizer {
   void note(const Weight& weight, std::string_view use, int bits) {
     names_.insert(weight.name);
     std::string encoding = encoding_of(how_, bits);
-    if ((use == kLinear || use == kProduct) && !how_.is_dynamic && level_for(weight) == 4) encoding += "-a8";
+    const bool has_level = (use == kLinear || use == kProduct) && !how_.is_dynamic && bits != kNf4;
+    if (has_level && level_for(weight) == 4) encoding += "-a8";
     note_quantized(program_, {weight.name, std::string(use), encoding, how_.is_dynamic ? 0 : how_.block});
   }
 
@@ -218,10 +264,23 @@ class Quantizer {
     int64_t width = weight.shape[is_turned ? 0 : 1];
     int bits = bits_for(context, weight, use);
     if (bits == kKeptBits) return kept_product(context, weight);
-    if (bits == 0 || is_too_short(weight, width)) return {};
+    if (bits == 0 || (bits == kNf4 ? !is_even(weight, width) : is_too_short(weight, width))) return {};
     TensorSourcePtr source = weight.source;
     if (is_turned) {
       ARGOSY_TRY(source, transposed(std::move(source), {1, 0}));
+    }
+    if (bits == kNf4) {
+      const int64_t rows = source->shape()[0];
+      ARGOSY_TRY(Stored * data, stored_flat(weight, std::move(source)));
+      note(weight, use, bits);
+      f.become(kMatMulBnb4, {{"input", f.argument(input)},
+                             {"weight", bind(context, data->outputs[0])},
+                             {"scales", bind(context, data->outputs[1])},
+                             {"bias", f.has("bias") ? f.argument("bias") : Argument(None{})},
+                             {"rows", rows},
+                             {"width", width},
+                             {"block_size", how_.block}});
+      return {};
     }
     ARGOSY_TRY(Stored * data, how_.is_dynamic ? stored_rows(weight, std::move(source), true)
                                               : stored(weight, std::move(source), bits));
@@ -278,6 +337,7 @@ class Quantizer {
     const Weight weight = *found;
     int bits = bits_for(context, weight, kEmbedding);
     if (bits != 0 && how_.is_dynamic) return embedding_rows(context, f, weight);
+    if (bits == kNf4) return {};  // the engine has no such op for rows
     // The op knows whole blocks only.
     if (bits == 0 || is_too_short(weight, weight.shape[1]) || weight.shape[1] % how_.block != 0) return {};
     ARGOSY_TRY(Stored * data, stored(weight, weight.source, bits));
@@ -330,6 +390,7 @@ class Quantizer {
       if (found == nullptr) return {};
       weights.push_back(*found);
       bits = bits_for(context, *found, kExperts);
+      if (bits == kNf4) return {};  // the engine has no such op for them
       // The op knows whole blocks only.
       if (bits == 0 || is_too_short(*found, found->shape[2]) || found->shape[2] % how_.block != 0) return {};
     }
@@ -360,6 +421,7 @@ class Quantizer {
   AddedWeights bound_;                    // in the graph at hand
   std::vector<bool> is_used_;             // rules
   std::set<std::string> names_, short_;   // of weights
+  std::set<std::string> uneven_;          // blocks of NF4 do not fit them
   std::set<std::string> kept_;            // as they are, by a rule
   std::map<std::string, uint64_t> left_;  // as they are by no rule, and their bytes
   bool has_changed_ = false;
@@ -367,38 +429,9 @@ class Quantizer {
 
 }  // namespace
 
-std::string_view name_of(QuantizeMethod method) {
-  switch (method) {
-    case QuantizeMethod::kFitted: return "fitted";
-    case QuantizeMethod::kLargest: return "default";
-    case QuantizeMethod::kNearest: return "rtn";
-    case QuantizeMethod::kWeighted: return "k_quant";
-  }
-  return "";
-}
-
-std::string scheme_of(const Quantization& how) {
-  if (how.bits == 0) return "";
-  return how.is_dynamic ? encoding_of(how, how.bits) : format("int{}", how.bits);
-}
-
-std::string quantization_text(const Quantization& how) {
-  std::vector<std::string> items;
-  if (how.bits != 0) items.push_back(scheme_of(how));
-  if (how.keeps) items.emplace_back(kKeep);
-  for (const QuantizeRule& rule : how.rules)
-    items.push_back(format("{}={}", rule.where, rule.bits == 0 ? "float" : format("int{}", rule.bits)));
-  return join(items, ",");
-}
-
-std::string encoding_of(const Quantization& how, int bits) {
-  if (how.is_dynamic) return how.is_symmetric ? "dynamic-int8" : "dynamic-uint8";
-  bool has_zeros = how.method == QuantizeMethod::kWeighted || !how.is_symmetric;
-  std::string text = format("{}{}", has_zeros ? "uint" : "int", bits);
-  return how.method == QuantizeMethod::kLargest ? text : format("{}-{}", text, name_of(how.method));
-}
-
-Pass quantize_weights(const Quantization& how) {
+Pass quantize_weights(const Quantization& given) {
+  Quantization how = given;
+  how.block = block_of(given);
   std::map<std::string, int64_t> settings = {{"bits", how.bits},
                                              {"block", how.block},
                                              {"keeps", how.keeps ? 1 : 0},
@@ -434,58 +467,6 @@ Result<Pass> quantize_weights_with(std::string_view settings) {
   }
   ARGOSY_TRY_STATUS(check_quantization(how));
   return quantize_weights(how);
-}
-
-Status read_quantization(std::string_view text, Quantization& how) {
-  for (size_t begin = 0; begin <= text.size();) {
-    size_t end = std::min(text.find(',', begin), text.size());
-    std::string_view item = text.substr(begin, end - begin);
-    begin = end + 1;
-    if (item == kKeep) {
-      how.keeps = true;
-      continue;
-    }
-    size_t equals = item.find('=');
-    std::string_view where = equals == std::string_view::npos ? "" : item.substr(0, equals);
-    std::string_view what = equals == std::string_view::npos ? item : item.substr(equals + 1);
-    const bool is_dynamic = what == "dynamic-int8" || what == "dynamic-uint8";
-    int bits = what == "int4" ? 4 : what == "int8" || is_dynamic ? 8 : 0;
-    bool is_known = where.empty() ? bits != 0 : !is_dynamic && (bits != 0 || what == "float");
-    if (!is_known || (where.empty() && equals != std::string_view::npos)) {
-      return fail(ErrorCode::kInvalidInput, format("--quantize does not know {}", quoted(item)),
-                  "write int4, int8, keep, dynamic-int8 or dynamic-uint8, then exceptions: "
-                  "int4,lm_head=int8,mlp.down_proj=float,embedding=int4");
-    }
-    if (where.empty()) {
-      how.bits = bits;
-      how.is_dynamic = is_dynamic;
-      if (is_dynamic) how.is_symmetric = what == "dynamic-int8";
-    } else {
-      how.rules.push_back({std::string(where), bits});
-    }
-  }
-  return {};
-}
-
-Status check_quantization(const Quantization& how) {
-  auto is_known = [](int bits) { return bits == 0 || bits == 4 || bits == 8; };
-  bool has_known = is_known(how.bits) && std::ranges::all_of(how.rules, is_known, &QuantizeRule::bits);
-  if (!has_known) return fail(ErrorCode::kInvalidInput, "weights are stored in 4 or 8 bits", "use int4 or int8");
-  if (how.is_dynamic && how.keeps) {
-    return fail(ErrorCode::kInvalidInput, format("--quantize {} and keep fit no product together", encoding_of(how, 8)),
-                "leave out one of them");
-  }
-  if (how.is_dynamic && std::ranges::any_of(how.rules, [](const QuantizeRule& rule) { return rule.bits == 4; })) {
-    return fail(ErrorCode::kInvalidInput, format("{} has weights of 8 bits only", encoding_of(how, 8)),
-                "write int8 or float in its exceptions, or --quantize int8");
-  }
-  if (how.block < 16 || how.block > 256 || (how.block & (how.block - 1)) != 0) {
-    return fail(ErrorCode::kInvalidInput, format("--quantize-block {} fits no kernel", how.block),
-                "use 16, 32, 64, 128 or 256");
-  }
-  if (how.method == QuantizeMethod::kFitted)
-    return fail(ErrorCode::kInvalidInput, "that method is not ONNX Runtime's", "use default, rtn or k_quant");
-  return {};
 }
 
 }  // namespace argosy::onnx

@@ -14,7 +14,11 @@ namespace argosy::onnx {
 inline constexpr std::string_view kMatMulNBits =
     "onnx::matmul_nbits(Tensor input, Tensor weight, Tensor scales, Tensor? zero_points, Tensor? bias, int width, int "
     "bits, int block_size, int accuracy_level) -> Tensor";
-/// Rows of such a weight, [rows, bytes].
+/// The same, the weight in NF4: `weight` and `scales` are flat, since blocks go on from row to row.
+inline constexpr std::string_view kMatMulBnb4 =
+    "onnx::matmul_bnb4(Tensor input, Tensor weight, Tensor scales, Tensor? bias, int rows, int width, int block_size) "
+    "-> Tensor";
+/// Rows of a weight as MatMulNBits has them, [rows, bytes].
 inline constexpr std::string_view kGatherBlockQuantized =
     "onnx::gather_block_quantized(Tensor weight, Tensor indices, Tensor scales, Tensor? zero_points, int bits, int "
     "block_size) -> Tensor";
@@ -35,10 +39,10 @@ inline constexpr std::string_view kQuantizedExperts =
     "float alpha, float beta, float limit, int bits, int block_size) -> Tensor";
 
 /// "quantize-weights-for-onnx": stores weights of linear layers, experts and embeddings as integers. One that is used
-/// in both ways with the same bits is stored once. Layers whose rows are shorter than a block stay as they are, and a
-/// note counts them; another counts what stays for other reasons. If no weight is stored so, or a rule fits none, it is
-/// an error.
-Pass quantize_weights(const Quantization& how);
+/// in both ways with the same bits is stored once. Layers whose rows are shorter than a block, or that blocks of
+/// NF4 do not fit, stay as they are, and a note counts them; another counts what stays for other reasons. If no weight
+/// is stored so, or a rule fits none, it is an error.
+Pass quantize_weights(const Quantization& given);
 Result<Pass> quantize_weights_with(std::string_view settings);
 
 /// Reads "int4,lm_head=int8,embedding=int4" or "dynamic-int8": bits of linear layers, and rules.
@@ -47,12 +51,16 @@ Status read_quantization(std::string_view text, Quantization& how);
 std::string quantization_text(const Quantization& how);
 /// Its first part: how linear layers are stored that no rule is for. Empty: as they are.
 std::string scheme_of(const Quantization& how);
+/// Values that share a scale, as asked for or as is usual.
+int64_t block_of(const Quantization& how);
+/// Whether some weights are to be NF4.
+bool has_nf4(const Quantization& how);
 /// "default", "rtn", "k_quant".
 std::string_view name_of(QuantizeMethod method);
 /// Checks options before there is a program.
 Status check_quantization(const Quantization& how);
 
-/// "int4", "int8-k_quant": how manifests call it; with zero points "uint4".
+/// "int4", "int8-k_quant", "nf4": how manifests call it; with zero points "uint4".
 std::string encoding_of(const Quantization& how, int bits);
 
 }  // namespace argosy::onnx

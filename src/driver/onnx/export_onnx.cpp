@@ -183,12 +183,13 @@ class OnnxExport final : public Export {
 
   /// Puts all variants where the options of this one are.
   void name_variants(std::vector<std::string>& options) const {
-    std::erase_if(options, [](const std::string& option) {
-      return option.starts_with("--dtype=") || option.starts_with("--quantize=") || option == kMixedFlag;
-    });
     std::vector<std::string> names;
-    for (const OnnxExport* each : variants()) names.push_back(each->name_);
-    options.insert(options.begin(), format("--dtype={}", join(names, ",")));
+    std::vector<std::span<const std::string>> given;
+    for (const OnnxExport* each : variants()) {
+      names.push_back(each->name_);
+      given.emplace_back(each->source_->options);
+    }
+    options = options_of_variants(names, given);
   }
 
   /// Refuses files that this export would not write so. `whole` is the bundle that has them now.

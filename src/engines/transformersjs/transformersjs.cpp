@@ -46,7 +46,8 @@ Result<Precision> precision_of(const SourceModel& model) {
                                  {"int4", {"q4", "_q4"}, {"q4f16", "_q4f16"}},
                                  {"int8", {"q8", "_quantized"}, {}},
                                  {"dynamic-int8", {"int8", "_int8"}, {}},
-                                 {"dynamic-uint8", {"uint8", "_uint8"}, {}}};
+                                 {"dynamic-uint8", {"uint8", "_uint8"}, {}},
+                                 {"nf4", {"bnb4", "_bnb4"}, {}}};
   const auto* found = std::ranges::find(schemes, model.scheme, &NamedScheme::scheme);
   ARGOSY_CHECK(found != std::end(schemes), "weights are stored in a way that has no name: " + model.scheme);
   for (const ComponentInterface& component : model.components) {

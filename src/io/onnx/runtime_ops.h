@@ -17,6 +17,7 @@ enum class RuntimeOp : uint8_t {
   kSkipSimplifiedLayerNormalization,
   kMixtureOfExperts,
   kMultiHeadAttention,
+  kMatMulBnb4,
 };
 
 /// Which of them may be used, and with which element types. A few bits; cheap to copy.

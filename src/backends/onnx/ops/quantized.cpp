@@ -22,6 +22,18 @@ void emit_matmul_nbits(const NodeTranslator& e, const Translation&) {
   e.yield(e.node("com.microsoft.MatMulNBits", std::move(inputs), std::move(attributes)));
 }
 
+// matmul_bnb4(Tensor input, Tensor weight, Tensor scales, Tensor? bias, int rows, int width, int block_size) -> Tensor
+void emit_matmul_bnb4(const NodeTranslator& e, const Translation&) {
+  constexpr int64_t kNormalFloat = 1;  // of quant_type; 0: FP4
+  Ref product = e.node("com.microsoft.MatMulBnb4", {e.tensor("input"), e.tensor("weight"), e.tensor("scales")},
+                       {{"K", e.integer("width")},
+                        {"N", e.integer("rows")},
+                        {"block_size", e.integer("block_size")},
+                        {"quant_type", kNormalFloat}});
+  Ref bias = e.tensor("bias");
+  e.yield(bias.is_valid() ? e.add(product, bias) : product);
+}
+
 // gather_block_quantized(Tensor weight, Tensor indices, Tensor scales, Tensor? zero_points, int bits, int block_size)
 void emit_gather(const NodeTranslator& e, const Translation&) {
   Refs inputs = {e.tensor("weight"), e.tensor("indices"), e.tensor("scales")};
@@ -70,11 +82,9 @@ void emit_quantized_experts(const NodeTranslator& e, const Translation&) {
 }
 
 constexpr Translation kQuantized[] = {
-    {"onnx.quantized_experts.default", emit_quantized_experts},
-    {"onnx.gather_block_quantized.default", emit_gather},
-    {"onnx.matmul_nbits.default", emit_matmul_nbits},
-    {"onnx.dynamic_product.default", emit_dynamic_product},
-    {"onnx.gather_rows.default", emit_gather_rows},
+    {"onnx.quantized_experts.default", emit_quantized_experts}, {"onnx.gather_block_quantized.default", emit_gather},
+    {"onnx.matmul_nbits.default", emit_matmul_nbits},           {"onnx.matmul_bnb4.default", emit_matmul_bnb4},
+    {"onnx.dynamic_product.default", emit_dynamic_product},     {"onnx.gather_rows.default", emit_gather_rows},
 };
 
 }  // namespace
