@@ -70,6 +70,7 @@ def test_quick_start_and_dynamic_shapes(hub: HubServer, tmp_path: Path) -> None:
     assert hub.downloads("Qwen3-0.6B/resolve/main/config.json") or hub.downloads("config.json")
 
 
+@pytest.mark.thorough  # the one below shows the same, in ONNX Runtime
 def test_multimodal_generation(hub: HubServer, tmp_path: Path) -> None:
     pytest.importorskip("PIL", reason="the processor reads pictures with it")
     results = run_examples(hub, tmp_path, "multimodal")["multimodal"]
