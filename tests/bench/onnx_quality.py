@@ -36,6 +36,7 @@ VARIANTS = {
     "int4, k_quant": ("--quantize", "int4", "--quantize-method", "k_quant"),
     "int4, head and embedding int8": ("--quantize", "int4,lm_head=int8,embedding=int8"),
     "int4, float16": ("--quantize", "int4", "--dtype", "float16"),
+    "nf4": ("--quantize", "nf4"),
     "dynamic-int8": ("--quantize", "dynamic-int8"),
     "dynamic-uint8": ("--quantize", "dynamic-uint8"),
 }
