@@ -20,6 +20,7 @@ from argosy.capture.reader import read_capture
 from argosy.capture.session import Session, open_session, trace_session, write_session
 from argosy.errors import ExportError
 from captured import run_python
+from thorough import thorough
 
 #: One of each kind of structure; the full list is a command (python tests/sweeps capture).
 FAMILIES = {
@@ -71,7 +72,7 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize("model_type", [pytest.param(name, marks=pytest.mark.thorough) if name in THOROUGH else name for name in FAMILIES])
+@pytest.mark.parametrize("model_type", [thorough(name) if name in THOROUGH else name for name in FAMILIES])
 def test_a_capture_equals_eager(model_type: str, tmp_path: Path) -> None:
     session = capture(model_type, tmp_path / "x.capture")
     if program := os.environ.get("ARGOSY_BIN"):

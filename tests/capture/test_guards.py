@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from captured import capture, differences, twin_config  # noqa: E402
+from thorough import thorough  # noqa: E402
 
 from argosy.check.captures import compare, edge_shapes, within  # noqa: E402
 from argosy.capture.components import Shape  # noqa: E402
@@ -194,7 +195,7 @@ def test_a_range_beyond_a_limit_is_refused_and_told():
     require_limits(session)
 
 
-@pytest.mark.parametrize("family", ["deepseek_v32", pytest.param("glm_moe_dsa", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("family", ["deepseek_v32", thorough("glm_moe_dsa")])
 def test_sparse_attention_over_picked_tokens_is_right_on_both_sides(family, tmp_path):
     """The trace is where all tokens are picked, as that of the full model is; the graph has the smaller of both numbers."""
     config = twin_config(family)
@@ -215,7 +216,7 @@ def test_sparse_attention_over_picked_tokens_is_right_on_both_sides(family, tmp_
         assert torch.allclose(found[name], want, atol=1e-5), name
 
 
-@pytest.mark.parametrize("family", ["llama", "gemma3_text", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("bart", "mamba", "wav2vec2"))])
+@pytest.mark.parametrize("family", ["llama", "gemma3_text", *map(thorough, ("bart", "mamba", "wav2vec2"))])
 def test_families_without_branches_have_no_limits(family, tmp_path):
     session, _ = capture(twin_config(family), tmp_path)
     for traced in session.traced:

@@ -8,8 +8,9 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from captured import capture, differences, twin_config, writes_in_place  # noqa: E402
+from thorough import thorough  # noqa: E402
 
-FAMILIES = ["mamba", "lfm2", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("mamba2", "qwen3_next", "jamba", "rwkv", "minimax"))]
+FAMILIES = ["mamba", "lfm2", *map(thorough, ("mamba2", "qwen3_next", "jamba", "rwkv", "minimax"))]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli_tool import Argosy, find_argosy
+from thorough import thorough
 
 torch = pytest.importorskip("torch", reason="archives are run with it")
 transformers = pytest.importorskip("transformers", reason="captures are made with it")
@@ -29,8 +30,8 @@ def ops(archive: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("family", "foreign"),
     [
-        pytest.param("llama", {"argosy"}, marks=pytest.mark.thorough),  # grouped queries
-        pytest.param("gemma2", {"argosy"}, marks=pytest.mark.thorough),  # soft cap and windows
+        thorough(("llama", {"argosy"})),  # grouped queries
+        thorough(("gemma2", {"argosy"})),  # soft cap and windows
         ("gpt_oss", {"argosy", "transformers"}),  # sinks, and experts
     ],
 )

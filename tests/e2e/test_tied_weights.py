@@ -13,6 +13,7 @@ import torch
 import transformers
 from exporter_tool import Exporter, llama_inputs, make_exporter
 from safetensors.torch import load_file, save_file
+from thorough import thorough
 
 IN, OUT = "model.embed_tokens.weight", "lm_head.weight"
 Tensors = dict[str, torch.Tensor]
@@ -124,7 +125,7 @@ def encoder_decoder(architecture: str) -> tuple[torch.nn.Module, str]:
     return transformers.BartForConditionalGeneration(config).eval(), "model.shared.weight"
 
 
-@pytest.mark.parametrize(("architecture", "backend"), [("t5", "onnx"), pytest.param("t5", "executorch", marks=pytest.mark.thorough), pytest.param("bart", "pt2", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(("architecture", "backend"), [("t5", "onnx"), thorough(("t5", "executorch")), thorough(("bart", "pt2"))])
 def test_encoder_and_decoder_compute_what_transformers_loads(
     architecture: str, backend: str, folder: Path, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ pytest.importorskip("executorch")
 from sweeps import ROOT  # noqa: E402
 from sweeps.generation import compare, export, make_twin, vocabulary_size  # noqa: E402
 from sweeps.workers.generation_worker import letter_tokenizer  # noqa: E402
+from thorough import thorough  # noqa: E402
 
 more = pytest.mark.skipif(
     "ARGOSY_MORE_TESTS" not in os.environ, reason="a capture takes half a minute; ARGOSY_MORE_TESTS=1 runs these too"
@@ -57,7 +58,7 @@ def opened(path: Path):
 
 
 @pytest.mark.parametrize(
-    "options", [("--recipe", "xnnpack"), pytest.param(("--recipe", "portable", "--no-custom-sdpa", "--no-custom-kv-cache"), marks=pytest.mark.thorough)]
+    "options", [("--recipe", "xnnpack"), thorough((("--recipe", "portable", "--no-custom-sdpa", "--no-custom-kv-cache"),))]
 )
 def test_a_decoder_with_windows_generates_as_eager(twins, tmp_path: Path, options: tuple[str, ...]) -> None:
     assert compare(ARGOSY, twins("gemma3_text"), tmp_path, 8, *options) == []
