@@ -285,11 +285,21 @@ void add_executorch(CLI::App& parent, ExportOptions& options) {
   const std::map<std::string, LinearEncoding> linear = {{"8da4w", LinearEncoding::k8da4w},
                                                         {"8da8w", LinearEncoding::k8da8w},
                                                         {"4w", LinearEncoding::k4w},
-                                                        {"8w", LinearEncoding::k8w}};
+                                                        {"8w", LinearEncoding::k8w},
+                                                        {"8a8w", LinearEncoding::k8a8w}};
   add_quantization(*command, "--qlinear", "linear layers", wanted.lowering.linear, linear);
   add_quantization(*command, "--qlinear-encoder", "linear layers of encoders", wanted.lowering.encoder_linear, linear);
   add_quantization<executorch::EmbeddingQuantization>(*command, "--qembedding", "embeddings", wanted.lowering.embedding,
                                                       {{"8w", EmbeddingEncoding::k8w}, {"4w", EmbeddingEncoding::k4w}});
+  const std::map<std::string, executorch::ConvolutionEncoding> convolutions = {
+      {"8a8w", executorch::ConvolutionEncoding::k8a8w}};
+  command->add_option("--qconv", wanted.lowering.convolution, "Quantise convolutions: 8a8w")
+      ->transform(one_of(convolutions));
+  command->add_option("--calibrate", options.calibrate,
+                      "With 8a8w: what the model is called with first, to see between which values activations are: a "
+                      "text, or its inputs (.safetensors); takes the model's memory in float32");
+  command->add_option("--seen-values", options.seen_values,
+                      "With 8a8w: the same from a file that python -m argosy.check.ranges wrote");
   // Of optimum-executorch, answered with what to use instead.
   command->add_option_function<std::string>(
       "--device",

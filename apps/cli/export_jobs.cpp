@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "driver/earlier_bundle.h"
+#include "driver/executorch/seen_ranges.h"
 #include "driver/onnx/seen_values.h"
 #include "driver/variants.h"
 #include "engines/engine.h"
@@ -94,15 +95,30 @@ Status check_names(const ExportOptions& options, const ExportJobs& jobs) {
               "leave out one of them");
 }
 
-/// Refuses files and texts that nothing reads.
+/// 8a8w is made of ranges that were seen.
+Status read_ranges(ExportJob& job) {
+  executorch::LoweringOptions& lowering = job.options.backend_options.executorch.lowering;
+  if (!lowering.needs_ranges() || job.options.seen_values.empty()) return {};
+  ARGOSY_TRY(lowering.ranges, read_seen_ranges(job.options.seen_values));
+  return {};
+}
+
+/// Refuses files and texts that nothing reads, and what cannot be made without them.
 Status check_seen(const ExportOptions& options, const ExportJobs& jobs) {
-  if (options.seen_values.empty() && options.calibrate.empty()) return {};
+  const bool needs_ranges = options.backend_options.executorch.lowering.needs_ranges();
+  if (options.seen_values.empty() && options.calibrate.empty()) {
+    if (!needs_ranges) return {};
+    return fail(ErrorCode::kInvalidInput, "8a8w rounds activations to ranges that were seen, and none were",
+                "add --calibrate FILE: a text, or inputs of the model (.safetensors)");
+  }
   if (!options.seen_values.empty() && !options.calibrate.empty())
     return fail(ErrorCode::kInvalidInput, "--calibrate and --seen-values say the same thing", "leave out one of them");
   auto is_mixed = [](const auto& job) {
     return job->options.backend_options.onnx.lowering.half == onnx::HalfMode::kMixed;
   };
-  if (std::ranges::any_of(jobs, is_mixed)) return {};
+  if (needs_ranges || std::ranges::any_of(jobs, is_mixed)) return {};
+  if (options.backend == "executorch")
+    return fail(ErrorCode::kInvalidInput, "values are seen for 8a8w, which is not asked for", "add --qlinear 8a8w");
   return fail(ErrorCode::kInvalidInput, "values are seen for mixed float16, which is not asked for",
               "add --dtype mixed16");
 }
@@ -202,7 +218,10 @@ Result<ExportJobs> find_jobs(const ExportOptions& options, const Backend& backen
   }
   ARGOSY_TRY_STATUS(check_names(options, jobs));
   ARGOSY_TRY_STATUS(check_seen(options, jobs));
-  for (const auto& job : jobs) ARGOSY_TRY_STATUS(read_half(*job));
+  for (const auto& job : jobs) {
+    ARGOSY_TRY_STATUS(read_half(*job));
+    ARGOSY_TRY_STATUS(read_ranges(*job));
+  }
   ARGOSY_TRY(fs::path model, obtain_model(options.source, ModelParts::kWeights, environment, terminal));
   for (const auto& job : jobs) ARGOSY_TRY_STATUS(find_files(model, backend, *job, terminal));
   return jobs;

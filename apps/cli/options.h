@@ -136,8 +136,8 @@ struct ExportOptions : GraphOptions {
   std::string backend;  // a name of driver/backends.h
   BackendOptions backend_options;
   std::vector<std::string> variants;  // names of driver/variants.h; empty: one export, as the other options say
-  std::string seen_values;            // a file of driver/onnx/seen_values.h; empty: none
-  std::string calibrate;              // a text to see values on; empty: none are seen
+  std::string seen_values;            // a file of driver/onnx/seen_values.h or executorch/seen_ranges.h; empty: none
+  std::string calibrate;              // what to see values on; empty: none are seen
   bool adds = false;                  // to those that the output has already
   std::string capture, plan;          // files; empty: from the cache, or made by Python
   std::string adapter;                // a folder; empty: none

@@ -65,6 +65,7 @@ std::vector<std::string> executorch_arguments(const BackendOptions& options) {
   if (!task.dynamic_shapes) arguments.emplace_back("--disable-dynamic-shapes");
   add_linear(arguments, "--qlinear", given.lowering.linear);
   add_linear(arguments, "--qlinear-encoder", given.lowering.encoder_linear);
+  if (given.lowering.convolution == executorch::ConvolutionEncoding::k8a8w) arguments.emplace_back("--qconv=8a8w");
   const executorch::EmbeddingQuantization& embedding = given.lowering.embedding;
   if (embedding.encoding != executorch::EmbeddingEncoding::kFloat) {
     arguments.emplace_back(embedding.encoding == executorch::EmbeddingEncoding::k8w ? "--qembedding=8w"

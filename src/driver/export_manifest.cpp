@@ -59,7 +59,14 @@ void write_quantized(JsonWriter& json, const std::vector<QuantizedWeight>& weigh
   json.key("quantized").begin_array();
   for (const QuantizedWeight& each : weights) {
     json.begin_object().key("weight").value(each.weight).key("use").value(each.use);
-    json.key("encoding").value(each.encoding).key("group").value(each.group).end_object();
+    json.key("encoding").value(each.encoding).key("group").value(each.group);
+    if (const auto& rounding = each.rounding) {
+      json.key("input").begin_array().value(static_cast<double>(rounding->input_scale));
+      json.value(int64_t{rounding->input_zero}).end_array();
+      json.key("output").begin_array().value(static_cast<double>(rounding->output_scale));
+      json.value(int64_t{rounding->output_zero}).end_array();
+    }
+    json.end_object();
   }
   json.end_array();
 }
@@ -97,7 +104,9 @@ std::vector<std::string> quantized_lines(const std::vector<QuantizedWeight>& wei
   std::map<std::string, size_t> counts;
   for (const QuantizedWeight& each : weights) {
     std::string groups = each.group == 0 ? "a scale for each row" : format("a scale for {} values each", each.group);
-    std::string_view layers = each.use == "embedding" ? "embedding" : "linear";
+    std::string_view layers = each.use == "embedding"     ? "embedding"
+                              : each.use == "convolution" ? "convolution"
+                                                          : "linear";
     ++counts[format("of {} layers stored as {}, {}", layers, each.encoding, groups)];
   }
   std::vector<std::string> lines;

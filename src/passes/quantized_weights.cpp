@@ -34,8 +34,12 @@ std::vector<std::string> parts_of(const Program& program, const std::string& nam
 
 void note_quantized(Program& program, const QuantizedWeight& weight) {
   for (const std::string& part : parts_of(program, weight.weight)) {
-    program.attributes[std::string(kQuantized)] +=
-        format("{} {} {} {}\n", part, weight.use, weight.encoding, weight.group);
+    std::string line = format("{} {} {} {}", part, weight.use, weight.encoding, weight.group);
+    if (const auto& rounding = weight.rounding) {
+      line += format(" {} {} {} {}", format_double(rounding->input_scale), rounding->input_zero,
+                     format_double(rounding->output_scale), rounding->output_zero);
+    }
+    program.attributes[std::string(kQuantized)] += line + "\n";
   }
 }
 
@@ -46,7 +50,11 @@ std::vector<QuantizedWeight> quantized_weights(const Program& program) {
   for (std::string line; std::getline(lines, line);) {
     if (!seen.insert(line).second) continue;
     QuantizedWeight& each = weights.emplace_back();
-    std::istringstream(line) >> each.weight >> each.use >> each.encoding >> each.group;
+    std::istringstream words(line);
+    words >> each.weight >> each.use >> each.encoding >> each.group;
+    StaticRounding rounding;
+    if (words >> rounding.input_scale >> rounding.input_zero >> rounding.output_scale >> rounding.output_zero)
+      each.rounding = rounding;
   }
   return weights;
 }

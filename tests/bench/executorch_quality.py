@@ -33,8 +33,13 @@ ENCODINGS = {
     "8da8w": ("--qlinear", "8da8w"),
     "4w": ("--qlinear", "4w"),
     "8w": ("--qlinear", "8w"),
+    "8a8w": ("--qlinear", "8a8w"),
     "4w embedding": ("--qembedding", "4w"),
 }
+
+
+#: Tokens that activations are seen on: the end of the same text, which is not measured.
+CALIBRATION = 4096
 
 
 class Program:
@@ -94,7 +99,8 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=8192)
     options = parser.parse_args()
     tokenizer = AutoTokenizer.from_pretrained(MODEL)
-    text = stream(tokenizer, corpus()[1])[: options.tokens]
+    whole = stream(tokenizer, corpus()[1])
+    text, seen = whole[: options.tokens], whole[options.tokens :][-CALIBRATION:]
     prompts = [tokenizer(prompt, return_tensors="pt").input_ids for prompt in PROMPTS]
     eager = Eager()
     perplexity, best = likelihood(eager, text)
@@ -103,6 +109,10 @@ def main() -> int:
     print(f"| eager | {perplexity:.3f} | | |", flush=True)
     for name, arguments in ENCODINGS.items():
         with tempfile.TemporaryDirectory() as folder:
+            if "8a8w" in arguments:
+                calibration = Path(folder) / "seen.txt"
+                calibration.write_text(tokenizer.decode(seen))
+                arguments = (*arguments, "--calibrate", str(calibration))
             program = Program(options.argosy, arguments, Path(folder))
             perplexity, found = likelihood(program, text)
             same = [agreeing(greedy(program, prompt), tokens) for prompt, tokens in zip(prompts, expected, strict=True)]

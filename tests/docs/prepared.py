@@ -55,7 +55,7 @@ def prepare(page: Path, folder: Path, environment: dict[str, str]) -> None:
         case "docs/how-to/export-pt2.md":
             shutil.copytree(DECODER, folder / "smol")
             export(environment, "pt2", "--model", save_twin("t5", folder / "t5"), "-o", folder / "t5.pt2")
-        case "docs/how-to/quantize.md":
+        case "docs/how-to/quantize.md" | "docs/how-to/executorch.md":
             (folder / "text.txt").write_text("def add(a, b):\n    return a + b\n" * 8)
         case "docs/how-to/quantized-checkpoints.md":
             (folder / "base").symlink_to(folder / "model")

@@ -61,6 +61,10 @@ TASK_8DA4W = Export(".pte task 8da4w", "executorch", (*_TEXT, "--qlinear", "8da4
 TASK_8W = Export(".pte task 8w", "executorch", (*_TEXT, "--qlinear", "8w", "--qembedding", "8w"))
 TASK_4W = Export(".pte task 4w", "executorch", (*_TEXT, "--qlinear", "4w", "--qembedding", "4w"))
 PTE_8DA8W = Export(".pte 8da8w", "executorch", ("--qlinear", "8da8w"))
+#: of fixed ranges, which are seen on what the workshop saves beside the model
+_SEEN = ("--qlinear", "8a8w", "--calibrate", "{model}/inputs.safetensors")
+PTE_8A8W = Export(".pte 8a8w", "executorch", _SEEN)
+PTE_FILTERS = Export(".pte 8a8w with convolutions", "executorch", (*_SEEN, "--qconv", "8a8w"))
 MEDIA_TASK = Export(".pte media task", "executorch", ("--task", "multimodal-text-to-text", "--max-seq-len", "128"))
 SEQ2SEQ_TASK = Export(".pte seq2seq task", "executorch", ("--task", "text2text-generation", "--max-seq-len", "32"))
 SPEECH_TASK = Export(".pte speech task", "executorch", ("--task", "automatic-speech-recognition", "--max-seq-len", "32"))
@@ -72,6 +76,7 @@ GENAI_INT8 = Export("ONNX genai int8", "onnx", ("--for", "genai", "--quantize", 
 GENAI_ZEROS = Export("ONNX genai int4 with zero points", "onnx", (*_INT4, "--quantize-zero-points"))
 GENAI_RTN = Export("ONNX genai int4 rtn", "onnx", (*_INT4, "--quantize-method", "rtn"))
 GENAI_K_QUANT = Export("ONNX genai int4 k_quant", "onnx", (*_INT4, "--quantize-method", "k_quant"))
+GENAI_NF4 = Export("ONNX genai nf4", "onnx", ("--for", "genai", "--quantize", "nf4"))
 OPTIMUM_INT8 = Export("ONNX optimum int8", "onnx", ("--for", "optimum", "--quantize", "int8"))
 JS_Q4F16 = Export("ONNX transformers.js q4f16", "onnx", ("--for", "transformersjs", "--dtype", "q4f16"))
 JS_Q8 = Export("ONNX transformers.js q8", "onnx", ("--for", "transformersjs", "--dtype", "q8"))
@@ -164,6 +169,13 @@ ROWS = [
     Row("lowest-bit", "bert", PTE_8DA8W,
         missed="of one of eight bits in one weight: less than what rounded activations may differ by"),
     Row("bias-dropped", "bert", PTE_8DA8W),
+    Row("static-input-clipped", "bert", PTE_8A8W),
+    Row("static-output-clipped", "vit", PTE_8A8W),
+    Row("static-scale-of-neighbour", "llama", PTE_8A8W),
+    Row("static-bias-of-neighbour", "bert", PTE_8A8W),
+    Row("static-bias-dropped", "vit", PTE_8A8W),
+    Row("filter-scale-of-neighbour", "vit", PTE_FILTERS),
+    Row("filter-bias-of-neighbour", "vit", PTE_FILTERS),
     Row("onnx-nibble-order", "llama", GENAI_INT4),
     Row("onnx-integers-one-more", "qwen2", GENAI_INT4),
     Row("onnx-scale-of-neighbour", "llama", GENAI_INT4),
@@ -175,6 +187,8 @@ ROWS = [
     Row("onnx-block-order", "llama", GENAI_RTN),
     Row("onnx-zero-point", "qwen2", GENAI_K_QUANT),
     Row("onnx-lowest-bit", "llama", GENAI_INT8),
+    Row("normal-nibble-order", "llama", GENAI_NF4),
+    Row("normal-scale-of-neighbour", "qwen2", GENAI_NF4),
     Row("onnx-scale-of-neighbour", "bert", OPTIMUM_INT8),
     Row("onnx-lowest-bit", "bert", OPTIMUM_INT8,
         missed="of one of eight bits in the weight of one layer's queries: less than what the engine's own rounding may differ by"),

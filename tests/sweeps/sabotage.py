@@ -34,10 +34,15 @@ PROGRAM = ROOT / "build/release/tests/sabotage/argosy_sabotage"
 WRONG = 3
 #: "decode at 5 on 3 (logits): …": a component, how it was called, and what is wrong
 _NAMED = re.compile(r"[\w.-]+ at .+: .+")
-_SAVE = """import json, os, sys
+_SAVE = """import json, os, sys, torch
+from safetensors.torch import save_file
 from transformers import AutoConfig
-from argosy.capture.twin import build, save, shrink
-save(build(shrink(AutoConfig.for_model(sys.argv[1], **json.loads(sys.argv[2])))), sys.argv[3])
+from argosy.capture.twin import Sizes, build, sample_inputs, save, shrink
+model = build(shrink(AutoConfig.for_model(sys.argv[1], **json.loads(sys.argv[2]))))
+save(model, sys.argv[3])
+inputs = sample_inputs(model, Sizes(batch=2, sequence=11, padding=0))
+tensors = {name: each.contiguous() for name, each in inputs.items() if isinstance(each, torch.Tensor)}
+save_file(tensors, sys.argv[3] + "/inputs.safetensors")
 os._exit(0)
 """
 
@@ -96,7 +101,8 @@ class Workshop:
                 for kind in ("captures", "plans"):
                     shutil.copytree(self.folder / "cache" / kind, cache / kind)
             output = Path(name) / "out"
-            command = [str(self.program), "export", export.backend, "--model", str(checkpoint), "-o", str(output), *export.options]
+            command = [str(self.program), "export", export.backend, "--model", str(checkpoint), "-o", str(output)]
+            command += [option.format(model=checkpoint) for option in export.options]
             environment = os.environ | {
                 "ARGOSY_PYTHON": self.python,
                 "PYTHONPATH": str(ROOT / "python"),

@@ -57,6 +57,11 @@ def rounded_rows(x: torch.Tensor, _group: int) -> torch.Tensor:
     return ((((wide * scale).round() + zero).clamp(-128, 127) - zero) / scale).to(x.dtype)
 
 
+def rounded_static(x: torch.Tensor, scale: float, zero: int) -> torch.Tensor:
+    """In signed eight bits, by a scale and a zero point that are fixed in the file."""
+    return (((x.float() / scale).round() + zero).clamp(-128, 127) - zero).mul(scale).to(x.dtype)
+
+
 _SIGNED, _UNSIGNED = partial(rows_of_bytes, is_signed=True), partial(rows_of_bytes, is_signed=False)
 _ROUNDED_4, _ROUNDED_8 = partial(fitted, bits=4), partial(fitted, bits=8)
 SCHEMES = {
@@ -64,6 +69,7 @@ SCHEMES = {
     ("linear", "8da8w"): Scheme(_ROUNDED_8, rounded_rows),
     ("linear", "4w"): Scheme(_ROUNDED_4),
     ("linear", "8w"): Scheme(_ROUNDED_8),
+    **{(use, "8a8w"): Scheme(_SIGNED) for use in ("linear", "convolution")},
     ("embedding", "8w"): Scheme(_ROUNDED_8),
     ("embedding", "4w"): Scheme(_ROUNDED_4),
     **{(use, "dynamic-int8"): Scheme(_SIGNED, rounded_whole) for use in ("linear", "product")},
@@ -86,9 +92,21 @@ class _Stored:
     weight: torch.Tensor
     scheme: Scheme
     group: int
+    #: scale and zero point that activations are rounded with, if these are fixed in the file
+    input: tuple[float, int] | None = None
+    output: tuple[float, int] | None = None
+
+    @property
+    def rounds_activations(self) -> bool:
+        return self.scheme.rounded is not None or self.input is not None
 
     def activations(self, x: torch.Tensor) -> torch.Tensor:
+        if self.input is not None:
+            return rounded_static(x, *self.input)
         return self.scheme.rounded(x, self.group) if self.scheme.rounded else x
+
+    def result(self, x: torch.Tensor) -> torch.Tensor:
+        return x if self.output is None else rounded_static(x, *self.output)
 
 
 #: Functions whose last argument may be a weight [in, out], with the names of their arguments.
@@ -97,6 +115,9 @@ _PRODUCTS: dict[Any, tuple[str, ...]] = {
     torch.matmul: ("input", "other"),
     torch.mm: ("input", "mat2"),
 }
+
+
+_CONVOLUTIONS = (torch.conv1d, torch.conv2d)
 
 
 class QuantizedModel(TorchFunctionMode):
@@ -118,19 +139,22 @@ class QuantizedModel(TorchFunctionMode):
             scheme = find_scheme(each["use"], each["encoding"])
             weight = weights.get(each["weight"])
             is_experts = each["use"] in ("experts", "turned-experts")
-            if scheme is None or weight is None or weight.dim() != 2 + is_experts:
+            rank = weight.dim() if weight is not None else 0
+            if scheme is None or weight is None or (rank not in (3, 4) if each["use"] == "convolution" else rank != 2 + is_experts):
                 raise LookupError(f"{each['weight']} is stored as {each['encoding']}, which PyTorch is not taught here")
             self._kept.append(weight)
             is_turned = each["use"] in ("product", "turned-experts")  # [in, out], as products have it
             rows = weight.mT if is_turned else weight
-            stored = scheme.stored(rows.flatten(0, -2).to(dtype or weight.dtype), int(each["group"])).to(weight.dtype).reshape(rows.shape)
+            matrix = rows.flatten(1) if each["use"] == "convolution" else rows.flatten(0, -2)
+            stored = scheme.stored(matrix.to(dtype or weight.dtype), int(each["group"])).to(weight.dtype).reshape(rows.shape)
             stored = stored.mT if is_turned else stored
             if is_experts:  # the model takes it apart, so that it cannot be told by what functions are given
                 self._replaced.append((weight, stored.contiguous()))
                 continue
             if in_place and sum(other["weight"] == each["weight"] for other in quantized) == 1 and not is_tied[id(weight)]:
                 stored = weight.data.copy_(stored)
-            self._stored[each["use"], id(weight)] = _Stored(stored, scheme, int(each["group"]))
+            fixed = [(float(pair[0]), int(pair[1])) if (pair := each.get(key)) else None for key in ("input", "output")]
+            self._stored[each["use"], id(weight)] = _Stored(stored, scheme, int(each["group"]), *fixed)
 
     def __enter__(self) -> QuantizedModel:
         self._exchange()
@@ -147,19 +171,24 @@ class QuantizedModel(TorchFunctionMode):
 
     @property
     def rounds_rows(self) -> bool:
-        return any(each.scheme.rounded is not None for each in self._stored.values())
+        return any(each.rounds_activations for each in self._stored.values())
 
     @property
     def rounds_tensors(self) -> bool:
         """With one scale for all activations of a call."""
-        return any(each.scheme.rounded is rounded_whole for each in self._stored.values())
+        return any(each.scheme.rounded is rounded_whole or each.input is not None for each in self._stored.values())
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         if func is torch.nn.functional.linear:
             x, weight, bias = _arguments(("input", "weight", "bias"), args, kwargs)
             if (stored := self._stored.get(("linear", id(weight)))) is not None:
-                return func(stored.activations(x), stored.weight, bias)
+                return stored.result(func(stored.activations(x), stored.weight, bias))
+        elif func in _CONVOLUTIONS:
+            x, weight, *more = _arguments(("input", "weight"), args[:2], kwargs) + list(args[2:])
+            if (stored := self._stored.get(("convolution", id(weight)))) is not None:
+                others = {name: value for name, value in kwargs.items() if name not in ("input", "weight")}
+                return stored.result(func(stored.activations(x), stored.weight, *more, **others))
         elif func in _PRODUCTS:
             *before, x, weight = _arguments(_PRODUCTS[func], args, kwargs)
             if (stored := self._stored.get(("product", id(weight)))) is not None:

@@ -232,6 +232,23 @@ def fitted_options(options: tuple[str, ...], twin: torch.nn.Module, dims: set[st
     return fitted
 
 
+def _ranges(session: Session, folder: Path) -> Path:
+    """Between which values the twin's own activations are, at all edges: those of the model are other ones."""
+    from .calls import expected_call
+    from .ranges import RangeRecorder, write_ranges
+
+    file = folder / "ranges.json"
+    if not file.exists():
+        recorder = RangeRecorder(session.twin)
+        with recorder:
+            for component in session.components:
+                for shape in _shapes("float32", session)[component.name]:
+                    with contextlib.suppress(Exception):  # those that eager refuses are told of where it is compared
+                        expected_call(component, session.twin, shape)
+        write_ranges(recorder.layers, file)
+    return file
+
+
 def _export(
     request: TwinRequest, session: Session, folder: Path, dtype: str, output: Path, more: tuple[str, ...] = (),
     plan: str = "plan.json",
@@ -239,6 +256,8 @@ def _export(
     program = shutil.which(request.program) or request.program
     dims = {name for each in session.dims.values() for axes in each.names.values() for name in axes.values()}
     options = fitted_options(request.options, session.twin, dims)
+    if any(option.endswith("=8a8w") for option in options):
+        options.append(f"--seen-values={_ranges(session, folder)}")
     command = [program, "export", request.engine, "--check", "off", "--model", str(folder / "twin"), "--dtype", dtype,
                "--capture", str(folder / "twin.capture"), "--plan", str(folder / plan), "-o", str(output), *options, *more]  # fmt: skip
     try:

@@ -8,6 +8,7 @@
 #include "backends/executorch/generation/specialise.h"
 #include "backends/executorch/kernels.h"
 #include "backends/executorch/quantize.h"
+#include "backends/executorch/quantize_layers.h"
 #include "backends/executorch/rules.h"
 #include "backends/executorch/sharpen_sizes.h"
 #include "backends/executorch/xnnpack/delegate.h"
@@ -82,6 +83,23 @@ Pass quantize(const LoweringOptions& options) {
                                                  {"embedding-group", options.embedding.group_size}});
 }
 
+Pass quantize_whole(const std::map<std::string, int64_t>& settings) {
+  auto is_wanted = [&](const char* name) { return settings.contains(name) && settings.at(name) != 0; };
+  LoweringOptions options;
+  if (is_wanted("linear")) options.linear.encoding = LinearEncoding::k8a8w;
+  if (is_wanted("encoder")) options.encoder_linear.encoding = LinearEncoding::k8a8w;
+  if (is_wanted("convolution")) options.convolution = ConvolutionEncoding::k8a8w;
+  Pass pass = quantize_layers(options);
+  pass.settings = settings_text(settings);
+  return pass;
+}
+
+Pass quantize_whole(const LoweringOptions& options) {
+  return quantize_whole({{"linear", options.linear.encoding == LinearEncoding::k8a8w},
+                         {"encoder", options.encoder_linear.encoding == LinearEncoding::k8a8w},
+                         {"convolution", options.convolution == ConvolutionEncoding::k8a8w}});
+}
+
 template <Pass (*make)(const std::map<std::string, int64_t>&)>
 Result<Pass> from_settings(std::string_view text) {
   ARGOSY_TRY(auto numbers, parse_settings(text));
@@ -95,6 +113,8 @@ constexpr NamedPass kPasses[] = {
     {"bound-dims", "the largest sizes of dims, {sequence=128}", nullptr, from_settings<bound_dims>},
     {"fold-weights", "compute once what depends on weights alone", fold_weights},
     {"quantize-weights", "store weights in few bits, {linear=1,linear-group=32}", nullptr, from_settings<quantize>},
+    {"quantize-layers", "layers of integers, by ranges that are noted, {linear=1,convolution=1}", nullptr,
+     from_settings<quantize_whole>},
     {"legalise-for-executorch", "write what has no kernel in other ops; after normalise", legalise_for_executorch},
     {"prepare-for-xnnpack", "write what XNNPACK computes in the forms that it takes", prepare_for_xnnpack},
     {"delegate-to-xnnpack", "cut out what XNNPACK computes into graphs of its own", delegate_to_xnnpack},
@@ -127,6 +147,7 @@ Pipeline executorch_pipeline(const LoweringOptions& options) {
   pipeline.add(bound_dims(options.largest));
   pipeline.add(fold_weights());
   pipeline.add(quantize(options));
+  if (options.needs_ranges()) pipeline.add(quantize_whole(options));
   pipeline.add(legalise_for_executorch());
   pipeline.add(merge_equal_nodes());
   if (options.recipe == Recipe::kXnnpack) {

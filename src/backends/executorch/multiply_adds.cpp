@@ -50,7 +50,8 @@ class Counter {
       const TensorType* type = tensor(graph, node, argument);
       return type == nullptr || type->shape.size() < back ? 0.0 : size(type->shape[type->shape.size() - back]);
     };
-    if (op == "aten.linear.default" || op == "argosy.quantized_linear.default") {
+    if (op == "aten.linear.default" || op == "argosy.quantized_linear.default" ||
+        op == "argosy.static_linear.default") {
       return elements(*result) * from_last("input", 1);
     }
     if (op == "aten.matmul.default" || op == "aten.bmm.default" || op == "aten.mm.default") {
@@ -66,7 +67,7 @@ class Counter {
       const TensorType* query = tensor(graph, node, "query");
       return query == nullptr ? 0 : 2 * elements(*query) * from_last("key", 3);
     }
-    if (op.starts_with("aten.conv")) {
+    if (op.starts_with("aten.conv") || op == "argosy.static_convolution.default") {
       // Each weight is used once for every place of the result (of a transposed one: of the input).
       const TensorType* weight = tensor(graph, node, "weight");
       const TensorType* places = op.find("transpose") != op.npos ? tensor(graph, node, "input") : result;

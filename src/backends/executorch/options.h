@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "backends/executorch/activation_ranges.h"
 #include "backends/executorch/generation/task.h"
 
 namespace argosy::executorch {
@@ -13,8 +14,10 @@ namespace argosy::executorch {
 enum class Recipe : uint8_t { kPortable, kXnnpack };
 
 /// How weights of linear layers are stored and computed with. The names are those of optimum-executorch:
-/// activations (8da: 8 bits, chosen at run time for each token), then weights.
-enum class LinearEncoding : uint8_t { kFloat, k8da4w, k8da8w, k4w, k8w };
+/// activations (8da: 8 bits, chosen at run time for each token; 8a: 8 bits, chosen from ranges that were seen), then
+/// weights.
+enum class LinearEncoding : uint8_t { kFloat, k8da4w, k8da8w, k4w, k8w, k8a8w };
+enum class ConvolutionEncoding : uint8_t { kFloat, k8a8w };
 enum class EmbeddingEncoding : uint8_t { kFloat, k8w, k4w };
 
 struct LinearQuantization {
@@ -38,6 +41,13 @@ struct LoweringOptions {
   LinearQuantization linear;          // of all components but encoders
   LinearQuantization encoder_linear;  // of encoders
   EmbeddingQuantization embedding;
+  ConvolutionEncoding convolution = ConvolutionEncoding::kFloat;
+  ActivationRanges ranges;  // of 8a8w
+
+  bool needs_ranges() const {
+    return linear.encoding == LinearEncoding::k8a8w || encoder_linear.encoding == LinearEncoding::k8a8w ||
+           convolution == ConvolutionEncoding::k8a8w;
+  }
 };
 
 }  // namespace argosy::executorch

@@ -21,8 +21,18 @@ std::string_view name_of(LinearEncoding encoding) {
     case LinearEncoding::k8da8w: return "8da8w";
     case LinearEncoding::k4w: return "4w";
     case LinearEncoding::k8w: return "8w";
+    case LinearEncoding::k8a8w: return "8a8w";
   }
   return "";
+}
+
+const LinearQuantization& linear_of(const LoweringOptions& options, const Component& component) {
+  return is_encoder(component) ? options.encoder_linear : options.linear;
+}
+
+bool is_encoder(const Component& component) {
+  return component.name.find("encode") != std::string::npos || component.name.find("vision") != std::string::npos ||
+         component.name.find("audio") != std::string::npos;
 }
 
 namespace {
@@ -42,6 +52,11 @@ constexpr std::string_view kEmbeddingNibblesTyped =
 
 int64_t group_of(const LinearQuantization& how) {
   return how.group_size >= 0 ? how.group_size : how.encoding == LinearEncoding::k8da4w ? kGroupUnit : 0;
+}
+
+/// Whether this pass is for it; quantize-layers is for the other one.
+bool stores_weights(const LinearQuantization& how) {
+  return how.encoding != LinearEncoding::kFloat && how.encoding != LinearEncoding::k8a8w;
 }
 
 bool is_nibbles(LinearEncoding encoding) {
@@ -85,11 +100,8 @@ class Quantizer {
       : program_(program), options_(options), diagnostics_(diagnostics) {}
 
   Status component(Component& component) {
-    bool is_encoder = component.name.find("encode") != std::string::npos ||
-                      component.name.find("vision") != std::string::npos ||
-                      component.name.find("audio") != std::string::npos;
-    const LinearQuantization& linear = is_encoder ? options_.encoder_linear : options_.linear;
-    Tally& tally = is_encoder ? encoder_linear_ : linear_;
+    const LinearQuantization& linear = linear_of(options_, component);
+    Tally& tally = is_encoder(component) ? encoder_linear_ : linear_;
     for (Graph& graph : component.graphs) {
       Rewriter rewriter(graph);
       AddedWeights bound;
@@ -97,7 +109,7 @@ class Quantizer {
         std::string_view op = program_.schemas[graph[node].op].name;
         RuleContext context{program_, component, rewriter, node};
         rewriter.insert_before(node);
-        if (op == "aten.linear.default" && linear.encoding != LinearEncoding::kFloat) {
+        if (op == "aten.linear.default" && stores_weights(linear)) {
           ARGOSY_TRY_STATUS(or_refused([&] { return this->linear(context, linear, bound, tally); }));
         } else if (op == "aten.embedding.default" && options_.embedding.encoding != EmbeddingEncoding::kFloat) {
           ARGOSY_TRY_STATUS(or_refused([&] { return embedding(context, bound); }));
@@ -113,7 +125,7 @@ class Quantizer {
   /// An encoding that fits no weight is an error; one that fits only some gives a note.
   Status check_all() const {
     auto linear = [&](const LinearQuantization& how, std::string_view flag, std::string_view what, const Tally& tally) {
-      return how.encoding == LinearEncoding::kFloat ? Status() : tally.check(flag, what, group_of(how), diagnostics_);
+      return stores_weights(how) ? tally.check(flag, what, group_of(how), diagnostics_) : Status();
     };
     ARGOSY_TRY_STATUS(linear(options_.linear, "--qlinear", "linear layers", linear_));
     ARGOSY_TRY_STATUS(
@@ -244,6 +256,10 @@ Status check(const LinearQuantization& how, Recipe recipe, std::string_view flag
 Status check_quantization(const LoweringOptions& options) {
   ARGOSY_TRY_STATUS(check(options.linear, options.recipe, "--qlinear"));
   ARGOSY_TRY_STATUS(check(options.encoder_linear, options.recipe, "--qlinear-encoder"));
+  if (options.convolution != ConvolutionEncoding::kFloat && options.recipe != Recipe::kXnnpack) {
+    return fail(ErrorCode::kUnsupportedFeature, "convolutions of integers are computed by XNNPACK alone",
+                "use --recipe xnnpack");
+  }
   const EmbeddingQuantization& embedding = options.embedding;
   if (embedding.encoding == EmbeddingEncoding::kFloat && embedding.group_size > 0)
     return fail(ErrorCode::kInvalidInput, "--qembedding-group-size is of --qembedding, which is not given",

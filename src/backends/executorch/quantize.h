@@ -17,6 +17,10 @@ inline constexpr std::string_view kQuantizedLinear =
 /// "8da4w" and the like, as commands call them.
 std::string_view name_of(LinearEncoding encoding);
 
+/// Whether `encoder_linear` is for its layers.
+bool is_encoder(const Component& component);
+const LinearQuantization& linear_of(const LoweringOptions& options, const Component& component);
+
 /// "quantize-weights": stores weights of linear layers and embeddings as integers, as the options say. A weight that
 /// both use gets an encoding for each. Layers whose rows cannot be cut into groups of the given size stay as they are,
 /// and a note counts them; if these are all layers, or there are no layers, it is an error.

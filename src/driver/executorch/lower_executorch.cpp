@@ -144,6 +144,7 @@ Result<Pipeline> executorch_passes(const Program& program, const ExecutorchOptio
 Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& options,
                                      const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   ARGOSY_TRY(executorch::LoweringOptions lowering, complete_options(program, options, facts, diagnostics));
+  executorch::note_ranges(program, lowering.ranges);
   ARGOSY_TRY_STATUS(run_export_passes(executorch::executorch_pipeline(lowering), program, options.hooks, diagnostics));
   Document document;
   executorch::DataTable data;

@@ -13,7 +13,8 @@ using Graphs = std::vector<onnx::NamedModel>;
 using SourceEdit = Result<TensorSourcePtr> (*)(const TensorSourcePtr& source);
 
 constexpr std::string_view kProduct = "com.microsoft.MatMulNBits", kLookup = "com.microsoft.GatherBlockQuantized",
-                           kExperts = "com.microsoft.QMoE", kIntegers = ".MatMulInteger";
+                           kExperts = "com.microsoft.QMoE", kIntegers = ".MatMulInteger",
+                           kNormal = "com.microsoft.MatMulBnb4";
 
 /// Edits an input of the first node of that op that has it.
 Result<bool> edit_input(Graphs& graphs, std::string_view op, size_t input, SourceEdit edit) {
@@ -66,6 +67,14 @@ Result<TensorSourcePtr> turn_blocks(const TensorSourcePtr& source) {
 }
 
 constexpr Fault kBlockFaults[] = {
+    {.name = "normal-nibble-order",
+     .what = "the halves of a weight's bytes are swapped, in NF4",
+     .onnx = [](Graphs& graphs) { return edit_input(graphs, kNormal, 1, swap_halves); },
+     .is_of_engine = true},
+    {.name = "normal-scale-of-neighbour",
+     .what = "blocks have their neighbour's scale, in NF4",
+     .onnx = [](Graphs& graphs) { return edit_input(graphs, kNormal, 2, move_along_rows); },
+     .is_of_engine = true},
     {.name = "onnx-nibble-order",
      .what = "the halves of a weight's bytes are swapped, in ONNX Runtime's op",
      .onnx = [](Graphs& graphs) { return edit_input(graphs, kProduct, 1, swap_halves); },

@@ -1,6 +1,7 @@
 // Weights of integers and their scales, after the pass that stores them so.
 
 #include <algorithm>
+#include <functional>
 
 #include "faults/bytes.h"
 #include "faults/fault.h"
@@ -109,6 +110,40 @@ Result<bool> drop_bias(Program& program) {
   });
 }
 
+// ---- layers of integers whose scales are fixed ----
+
+constexpr std::string_view kLayerStage = "quantize-layers";
+constexpr std::string_view kStaticLayer = "argosy.static_linear.default",
+                           kStaticFilter = "argosy.static_convolution.default";
+
+Result<bool> edit_static(Program& program, std::string_view op, const std::function<Result<bool>(Site&)>& edit) {
+  return at_first(program, [&](Site& site) -> Result<bool> {
+    if (!site.is({op})) return false;
+    return edit(site);
+  });
+}
+
+/// Values beyond a quarter of the range are cut off. (Another scale or zero alone is no fault: what rounds and what
+/// computes read the same one.)
+Result<bool> clip(Site& site, std::string_view argument) {
+  site.set(argument, site.number(argument) / 4);
+  return true;
+}
+
+Result<bool> shift_weight(Site& site, std::string_view argument) {
+  if (!site.tensor(argument).is_valid()) return false;
+  Weight* weight = site.weight(site.tensor(argument));
+  ARGOSY_TRY(weight->source, shifted(weight->source, 0));
+  return true;
+}
+
+Result<bool> without_bias(Site& site) {
+  if (!site.tensor("bias").is_valid()) return false;
+  site.set("bias", None{});
+  site.set("bias_scales", None{});
+  return true;
+}
+
 constexpr Fault kQuantizedFaults[] = {
     {.name = "nibble-order",
      .what = "the halves of bytes are swapped",
@@ -154,6 +189,55 @@ constexpr Fault kQuantizedFaults[] = {
      .what = "tokens have their neighbour's scale",
      .stage = kStage,
      .program = [](Program& program) { return edit_embedding(program, take_neighbours_scale); }},
+    {.name = "static-input-clipped",
+     .what = "the range of a layer's input is a quarter",
+     .stage = kLayerStage,
+     .program =
+         [](Program& program) {
+           return edit_static(program, kStaticLayer, [](Site& site) { return clip(site, "input_scale"); });
+         }},
+    {.name = "static-output-clipped",
+     .what = "the range of a layer's output is a quarter",
+     .stage = kLayerStage,
+     .program =
+         [](Program& program) {
+           return edit_static(program, kStaticLayer, [](Site& site) { return clip(site, "output_scale"); });
+         }},
+    {.name = "static-scale-of-neighbour",
+     .what = "rows of a layer of integers have their neighbour's scale",
+     .stage = kLayerStage,
+     .program =
+         [](Program& program) {
+           return edit_static(program, kStaticLayer, [](Site& site) { return shift_weight(site, "scales"); });
+         }},
+    {.name = "static-bias-of-neighbour",
+     .what = "rows of a layer of integers have their neighbour's bias",
+     .stage = kLayerStage,
+     .program =
+         [](Program& program) {
+           return edit_static(program, kStaticLayer, [](Site& site) { return shift_weight(site, "bias"); });
+         }},
+    {.name = "static-bias-dropped",
+     .what = "a layer whose scales are fixed lacks its bias",
+     .stage = kLayerStage,
+     .program =
+         [](Program& program) {
+           return edit_static(program, kStaticLayer, [](Site& site) { return without_bias(site); });
+         }},
+    {.name = "filter-scale-of-neighbour",
+     .what = "channels of a convolution of integers have their neighbour's scale",
+     .stage = kLayerStage,
+     .program =
+         [](Program& program) {
+           return edit_static(program, kStaticFilter, [](Site& site) { return shift_weight(site, "scales"); });
+         }},
+    {.name = "filter-bias-of-neighbour",
+     .what = "channels of a convolution of integers have their neighbour's bias",
+     .stage = kLayerStage,
+     .program =
+         [](Program& program) {
+           return edit_static(program, kStaticFilter, [](Site& site) { return shift_weight(site, "bias"); });
+         }},
 };
 
 }  // namespace

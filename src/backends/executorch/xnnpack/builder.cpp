@@ -240,7 +240,7 @@ XnnId XnnpackBuilder::quantized_constant(const QuantizedWeight& weight, std::spa
     value = fb_xnnpack::CreateXNNQuantizedTensorValue(buffer_, tensor, fb_xnnpack::XNNQuantParams::PerChannelGroupQuant,
                                                       parameters.Union());
   } else {
-    auto parameters = fb_xnnpack::CreatePerChannelQuant(buffer_, none, 0, scales, count);
+    auto parameters = fb_xnnpack::CreatePerChannelQuant(buffer_, none, weight.channel_dim, scales, count);
     value = fb_xnnpack::CreateXNNQuantizedTensorValue(buffer_, tensor, fb_xnnpack::XNNQuantParams::PerChannelQuant,
                                                       parameters.Union());
   }
@@ -261,6 +261,24 @@ Result<XnnId> XnnpackBuilder::quantized_rows(ValueId input) {
   unary(Kind::XNNConvert, from, to);
   quantized_rows_[input.index] = to;
   return to;
+}
+
+XnnId XnnpackBuilder::rounded_temporary(std::span<const uint32_t> dims, Rounding rounding) {
+  auto tensor = tensor_value(fb_xnnpack::XNNDatatype::xnn_datatype_qint8, dims, 0, kNoXnn, 0);
+  auto parameters = fb_xnnpack::CreatePerTensorQuant(buffer_, rounding.scale, rounding.zero);
+  auto value = fb_xnnpack::CreateXNNQuantizedTensorValue(buffer_, tensor, fb_xnnpack::XNNQuantParams::PerTensorQuant,
+                                                         parameters.Union());
+  values_.push_back(fb_xnnpack::CreateXValue(buffer_, fb_xnnpack::XValueUnion::XNNQuantizedTensorValue, value.Union()));
+  return static_cast<XnnId>(values_.size() - 1);
+}
+
+XnnId XnnpackBuilder::rounded(XnnId from, std::span<const uint32_t> dims, Rounding rounding) {
+  auto [found, is_new] = rounded_.try_emplace({from, rounding.scale, rounding.zero});
+  if (is_new) {
+    found->second = rounded_temporary(dims, rounding);
+    unary(Kind::XNNConvert, from, found->second);
+  }
+  return found->second;
 }
 
 // ---- nodes ----

@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "backends/executorch/data_table.h"
@@ -29,7 +30,19 @@ struct QuantizedWeight {
   TensorSourcePtr values, scales;
   int64_t group_size = 0;  // 0: a scale for each row
   std::string name;
+  int32_t channel_dim = 0;  // of rows that have a scale each
 };
+
+/// How floats are rounded to int8: integer = value / scale + zero.
+struct Rounding {
+  float scale = 1;
+  int32_t zero = 0;
+};
+
+/// Of an argument of a layer of integers: "input" or "output".
+Rounding rounding_of(const NodeView& view, std::string_view argument);
+/// Whether such a layer can be computed: what it is stored as is checked, sizes are not.
+bool supports_static(const NodeView& view);
 
 /// Writes one sub-graph in the form that XNNPACK's backend reads. Values of four dims may exist twice, row-major (N, C,
 /// H, W) as in the graph and with channels last; the form that is asked for second is copied from the first.
@@ -73,8 +86,13 @@ class XnnpackBuilder {
   Result<XnnId> packed_row(double value, DType dtype, std::span<const uint32_t> dims);
   Result<XnnId> scalar(double value, DType dtype);
   XnnId quantized_constant(const QuantizedWeight& weight, std::span<const uint32_t> dims);
+  /// The bias of a layer of integers; kNoXnn if it has none.
+  XnnId quantized_bias(const NodeView& view);
   /// The tensor as int8 with a scale for each row of its last dim, chosen at run time; made once for all users.
   Result<XnnId> quantized_rows(ValueId value);
+  /// A copy as int8; made once for all users that round it so.
+  XnnId rounded(XnnId from, std::span<const uint32_t> dims, Rounding rounding);
+  XnnId rounded_temporary(std::span<const uint32_t> dims, Rounding rounding);
 
   // ---- nodes ----
   using Kind = fb_xnnpack::XNodeUnion;
@@ -126,6 +144,7 @@ class XnnpackBuilder {
   std::vector<uint32_t> external_;  // by value: the external id of a result
   std::vector<NodeId> deferred_;    // by value
   std::map<uint32_t, XnnId> quantized_rows_;
+  std::map<std::tuple<XnnId, float, int32_t>, XnnId> rounded_;
   std::map<std::string, XnnId> known_;  // constants by key and dims
   std::map<std::string, uint32_t> constant_index_;
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "backends/executorch/xnnpack/builder.h"
 
@@ -77,9 +78,13 @@ bool supports_convolution(const NodeView& view) {
 }
 
 /// The filter as XNNPACK has it: [out, height, width, in of a group], of a depthwise one [1, height, width, out].
-Result<XnnId> filter(const NodeView& view, XnnpackBuilder& builder, const Convolution& conv) {
-  const Weight& weight = view.program()[view.graph()[*view.tensor("weight")].weight];
-  TensorSourcePtr source = weight.source;
+struct Filter {
+  TensorSourcePtr source;
+  std::vector<uint32_t> dims;
+};
+
+Result<Filter> filter(const NodeView& view, const Convolution& conv) {
+  TensorSourcePtr source = view.program()[view.graph()[*view.tensor("weight")].weight].source;
   int64_t groups = conv.groups, in = conv.inputs, out = conv.outputs, height = conv.height, width = conv.width;
   std::vector<int64_t> dims = {groups * out, height, width, in};
   if (conv.is_transposed) {
@@ -95,9 +100,12 @@ Result<XnnId> filter(const NodeView& view, XnnpackBuilder& builder, const Convol
     ARGOSY_TRY(source, transposed(source, {0, 2, 3, 1}));
   }
   ARGOSY_TRY(source, reshaped(source, dims));
-  std::vector<uint32_t> sizes(dims.begin(), dims.end());
-  return builder.packed_constant(weight.name, std::move(source), sizes);
+  return Filter{std::move(source), {dims.begin(), dims.end()}};
 }
+
+bool is_static(const NodeView& view) { return view.has("input_scale"); }
+
+bool supports_static_convolution(const NodeView& view) { return supports_static(view) && supports_convolution(view); }
 
 /// [n, c, l] as [n, 1, l, c]
 Result<XnnId> with_height(const NodeView& view, XnnpackBuilder& builder, ValueId value) {
@@ -123,20 +131,44 @@ Status without_height(const NodeView& view, XnnpackBuilder& builder, XnnId wide,
   return {};
 }
 
-Status emit_convolution(const NodeView& view, XnnpackBuilder& builder) {
-  Convolution conv = *read(view);
-  ValueId value = *view.tensor("input"), result = view.output();
-  ARGOSY_TRY(XnnId input, conv.is_flat ? with_height(view, builder, value) : builder.channels_last(value));
-  ARGOSY_TRY(XnnId weight, filter(view, builder, conv));
+/// The filter and the bias.
+Result<std::pair<XnnId, XnnId>> constants(const NodeView& view, XnnpackBuilder& builder, const Convolution& conv) {
+  const Weight& weight = view.program()[view.graph()[*view.tensor("weight")].weight];
+  ARGOSY_TRY(Filter stored, filter(view, conv));
+  if (is_static(view)) {
+    const Weight& scales = view.program()[view.graph()[*view.tensor("scales")].weight];
+    QuantizedWeight integers{fb_xnnpack::XNNDatatype::xnn_datatype_qcint8, std::move(stored.source), scales.source, 0,
+                             weight.name};
+    if (conv.is_depthwise()) integers.channel_dim = 3;
+    XnnId values = builder.quantized_constant(integers, stored.dims);
+    return std::pair(values, builder.quantized_bias(view));
+  }
+  ARGOSY_TRY(XnnId values, builder.packed_constant(weight.name, std::move(stored.source), stored.dims));
   XnnId bias = kNoXnn;
   if (std::optional<ValueId> given = view.tensor("bias")) {
     ARGOSY_TRY(bias, builder.packed(*given));
   }
-  XnnId output = kNoXnn;
+  return std::pair(values, bias);
+}
+
+Status emit_convolution(const NodeView& view, XnnpackBuilder& builder) {
+  Convolution conv = *read(view);
+  ValueId value = *view.tensor("input"), result = view.output();
+  // With channels last.
+  auto wide = [&](ValueId given) -> Result<std::vector<uint32_t>> {
+    ARGOSY_TRY(std::vector<uint32_t> dims, builder.dims(given));
+    if (conv.is_flat) return std::vector<uint32_t>{dims[0], 1, dims[2], dims[1]};
+    return std::vector<uint32_t>{dims[0], dims[2], dims[3], dims[1]};
+  };
+  ARGOSY_TRY(std::vector<uint32_t> input_dims, wide(value));
+  ARGOSY_TRY(std::vector<uint32_t> output_dims, wide(result));
+  ARGOSY_TRY(XnnId input, conv.is_flat ? with_height(view, builder, value) : builder.channels_last(value));
+  if (is_static(view)) input = builder.rounded(input, input_dims, rounding_of(view, "input"));
+  ARGOSY_TRY(auto both, constants(view, builder, conv));
+  XnnId sums = kNoXnn, output = kNoXnn;  // sums: of integers
+  if (is_static(view)) sums = builder.rounded_temporary(output_dims, rounding_of(view, "output"));
   if (conv.is_flat) {
-    ARGOSY_TRY(std::vector<uint32_t> dims, builder.dims(result));
-    std::vector<uint32_t> wide = {dims[0], 1, dims[2], dims[1]};
-    output = builder.temporary(view.type(result).dtype, wide);
+    output = builder.temporary(view.type(result).dtype, output_dims);
   } else {
     ARGOSY_TRY(output, builder.result_channels_last(result));
   }
@@ -145,11 +177,13 @@ Status emit_convolution(const NodeView& view, XnnpackBuilder& builder) {
               : conv.is_depthwise() ? Kind::XNNDepthwiseConv2d
                                     : Kind::XNNConv2d;
   uint32_t top = number(conv.padding[0]), left = number(conv.padding[1]);
-  builder.node(kind, fb_xnnpack::Create_XNNNodeConv(
-                         builder.buffer(), top, left, top, left, number(conv.height), number(conv.width),
-                         number(conv.stride[0]), number(conv.stride[1]), number(conv.dilation[0]),
-                         number(conv.dilation[1]), number(conv.inputs), number(conv.outputs), number(conv.groups),
-                         number(conv.added[0]), number(conv.added[1]), input, weight, bias, output, 0));
+  builder.node(kind, fb_xnnpack::Create_XNNNodeConv(builder.buffer(), top, left, top, left, number(conv.height),
+                                                    number(conv.width), number(conv.stride[0]), number(conv.stride[1]),
+                                                    number(conv.dilation[0]), number(conv.dilation[1]),
+                                                    number(conv.inputs), number(conv.outputs), number(conv.groups),
+                                                    number(conv.added[0]), number(conv.added[1]), input, both.first,
+                                                    both.second, is_static(view) ? sums : output, 0));
+  if (is_static(view)) builder.unary(Kind::XNNConvert, sums, output);
   if (conv.is_flat) return without_height(view, builder, output, result);
   return {};
 }
@@ -157,6 +191,7 @@ Status emit_convolution(const NodeView& view, XnnpackBuilder& builder) {
 using enum Effort;
 
 constexpr XnnpackOp kConvolutionsOps[] = {
+    {"argosy.static_convolution.default", kHeavy, supports_static_convolution, emit_convolution, true},
     {"aten.conv1d.default", kHeavy, supports_convolution, emit_convolution},
     {"aten.conv2d.default", kHeavy, supports_convolution, emit_convolution},
     {"aten.conv_transpose1d.default", kHeavy, supports_convolution, emit_convolution},

@@ -1,4 +1,5 @@
 #include "backends/executorch/xnnpack/builder.h"
+#include "base/text.h"
 
 namespace argosy::executorch {
 namespace {
@@ -59,11 +60,55 @@ Status emit_quantized(const NodeView& view, XnnpackBuilder& builder) {
   return {};
 }
 
+Status emit_static_linear(const NodeView& view, XnnpackBuilder& builder) {
+  const Weight& weight = view.program()[view.graph()[*view.tensor("weight")].weight];
+  const Weight& scales = view.program()[view.graph()[*view.tensor("scales")].weight];
+  ValueId value = *view.tensor("input"), result = view.output();
+  ARGOSY_TRY(XnnId from, builder.row_major(value));
+  ARGOSY_TRY(std::vector<uint32_t> input_dims, builder.dims(value));
+  ARGOSY_TRY(std::vector<uint32_t> output_dims, builder.dims(result));
+  XnnId input = builder.rounded(from, input_dims, rounding_of(view, "input"));
+  std::vector<uint32_t> dims(weight.shape.begin(), weight.shape.end());
+  XnnId filter = builder.quantized_constant(
+      {XNNDatatype::xnn_datatype_qcint8, weight.source, scales.source, 0, weight.name}, dims);
+  XnnId bias = builder.quantized_bias(view);
+  XnnId sums = builder.rounded_temporary(output_dims, rounding_of(view, "output"));
+  builder.fully_connected(input, filter, bias, sums);
+  ARGOSY_TRY(XnnId output, builder.result(result));
+  builder.unary(XnnpackBuilder::Kind::XNNConvert, sums, output);
+  return {};
+}
+
 constexpr XnnpackOp kQuantizedOps[] = {
     {"argosy.quantized_linear.default", Effort::kHeavy, supports_quantized, emit_quantized, true},
+    {"argosy.static_linear.default", Effort::kHeavy, supports_static, emit_static_linear, true},
 };
 
 }  // namespace
+
+bool supports_static(const NodeView& view) {
+  auto is_fixed = [&](const char* argument) {
+    std::optional<ValueId> value = view.tensor(argument);
+    return !value || view.is_constant(*value);
+  };
+  return view.type(*view.tensor("input")).dtype == DType::kF32 && view.type(view.output()).dtype == DType::kF32 &&
+         is_fixed("weight") && is_fixed("scales") && is_fixed("bias") && is_fixed("bias_scales");
+}
+
+Rounding rounding_of(const NodeView& view, std::string_view argument) {
+  return {static_cast<float>(*view.number(format("{}_scale", argument))),
+          static_cast<int32_t>(*view.integer(format("{}_zero", argument)))};
+}
+
+XnnId XnnpackBuilder::quantized_bias(const NodeView& view) {
+  std::optional<ValueId> given = view.tensor("bias");
+  if (!given) return kNoXnn;
+  const Weight& bias = program_[graph_[*given].weight];
+  const Weight& scales = program_[graph_[*view.tensor("bias_scales")].weight];
+  std::vector<uint32_t> length(bias.shape.begin(), bias.shape.end());
+  return quantized_constant({fb_xnnpack::XNNDatatype::xnn_datatype_qcint32, bias.source, scales.source, 0, bias.name},
+                            length);
+}
 
 std::span<const XnnpackOp> xnnpack_quantized() { return kQuantizedOps; }
 
