@@ -49,6 +49,14 @@ class OnnxExport final : public Export {
                     const std::function<void(uint64_t)>& progress) const override;
   Status rewrite_checks(const std::filesystem::path& folder, const ExportWriteOptions& options) const override;
 
+  /// The two halves of write_into(), for exports whose weights are written together. The first puts what is kept into
+  /// `folder`, and returns what write_parts() is to write, each with its whole path.
+  Result<std::vector<OnnxPart>> begin_writing(const std::filesystem::path& folder,
+                                              const ExportWriteOptions& options) const;
+  /// The second writes what lies beside graphs and weights, and warns.
+  Status finish_writing(const std::filesystem::path& folder, const ExportWriteOptions& options,
+                        const std::vector<onnx::Overflow>& overflows) const;
+
  private:
   /// This one, then the others of the bundle.
   std::vector<const OnnxExport*> variants() const;
@@ -106,5 +114,10 @@ class OnnxExport final : public Export {
   std::filesystem::path kept_;  // a folder that has them already; empty: they are to be written
   uint64_t graph_bytes_ = 0;    // of this variant's graphs and weights
 };
+
+/// Writes graphs and their weights, each part into its folder, which exists. What they are made of is read once for all
+/// of them. Overflows tell their part.
+Result<std::vector<onnx::Overflow>> write_parts(const std::vector<OnnxPart>& parts, const ExportWriteOptions& options,
+                                                const std::function<void(uint64_t)>& progress);
 
 }  // namespace argosy

@@ -38,8 +38,26 @@ void warn_of(const std::vector<onnx::Overflow>& overflows, const ExportWriteOpti
 
 }  // namespace
 
+Result<std::vector<onnx::Overflow>> write_parts(const std::vector<OnnxPart>& parts, const ExportWriteOptions& options,
+                                                const std::function<void(uint64_t)>& progress) {
+  std::vector<std::pair<const onnx::Bundle*, fs::path>> bundles;
+  for (const OnnxPart& part : parts) bundles.emplace_back(&part.bundle, part.folder);
+  TensorWriteOptions stream;
+  stream.scratch_bytes = options.scratch_bytes;
+  stream.threads = options.threads;
+  stream.progress = progress;
+  return onnx::write_bundles(bundles, stream);
+}
+
 Status OnnxExport::write_into(const fs::path& folder, const ExportWriteOptions& options,
                               const std::function<void(uint64_t)>& progress) const {
+  ARGOSY_TRY(std::vector<OnnxPart> parts, begin_writing(folder, options));
+  ARGOSY_TRY(std::vector<onnx::Overflow> overflows, write_parts(parts, options, progress));
+  return finish_writing(folder, options, overflows);
+}
+
+Result<std::vector<OnnxPart>> OnnxExport::begin_writing(const fs::path& folder,
+                                                        const ExportWriteOptions& options) const {
   std::vector<OnnxPart> parts;
   const std::vector<const OnnxExport*> all = variants();
   for (size_t i = 0; i < all.size(); ++i) {
@@ -49,17 +67,16 @@ Status OnnxExport::write_into(const fs::path& folder, const ExportWriteOptions& 
         continue;
       }
       all[i]->describe(part, options.check_of(i));
-      ARGOSY_TRY_STATUS(make_folder(folder / part.folder));
+      part.folder = folder / part.folder;
+      ARGOSY_TRY_STATUS(make_folder(part.folder));
       parts.push_back(std::move(part));
     }
   }
-  std::vector<std::pair<const onnx::Bundle*, fs::path>> bundles;
-  for (const OnnxPart& part : parts) bundles.emplace_back(&part.bundle, folder / part.folder);
-  TensorWriteOptions stream;
-  stream.scratch_bytes = options.scratch_bytes;
-  stream.threads = options.threads;
-  stream.progress = progress;
-  ARGOSY_TRY(std::vector<onnx::Overflow> overflows, onnx::write_bundles(bundles, stream));
+  return parts;
+}
+
+Status OnnxExport::finish_writing(const fs::path& folder, const ExportWriteOptions& options,
+                                  const std::vector<onnx::Overflow>& overflows) const {
   ARGOSY_TRY_STATUS(adapters_.write(folder, options.scratch_bytes));
   if (destination_.is_folder) {
     ARGOSY_TRY_STATUS(write_companions(folder, *source_, plan_, companions_));

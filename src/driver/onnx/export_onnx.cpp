@@ -4,8 +4,8 @@
 
 #include "base/check.h"
 #include "driver/onnx/bundle_export.h"
+#include "driver/onnx/variant_folders.h"
 #include "driver/validate_export.h"
-#include "driver/variant_folders.h"
 #include "engines/engine.h"
 
 namespace argosy {
