@@ -119,12 +119,13 @@ def test_what_is_another_model_or_made_otherwise_is_refused(model: Path, tmp_pat
     assert "is itself a bundle of one variant" in refusal
 
 
-def test_a_killed_export_leaves_the_old_bundle(model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ("transformersjs", "genai"))
+def test_a_killed_export_leaves_the_old_bundle(engine: str, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    made(model, out, "transformersjs", "fp32,q4")
-    made(model, tmp_path / "whole", "transformersjs", "fp32,q4,q8")
+    made(model, out, engine, "fp32,q4")
+    made(model, tmp_path / "whole", engine, "fp32,q4,q8")
     old, whole = contents(out), contents(tmp_path / "whole")
-    command = [ARGOSY, "export", "onnx", "--model", model, "--for", "transformersjs", "--dtype", "q8", "--check", "off", "--add", "-o", out]
+    command = [ARGOSY, "export", "onnx", "--model", model, "--for", engine, "--dtype", "q8", "--check", "off", "--add", "-o", out]
     seen = set()
     for delay in (0.02, 0.05, 0.08, 0.11, 0.14, 0.2):
         process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))

@@ -21,15 +21,17 @@ class FileWriter {
  public:
   explicit FileWriter(const TensorWriteOptions& options) : options_(options) { options_.sums = false; }
 
+  /// What is added from now on is of the next bundle.
+  void begin_bundle() { ++bundles_; }
+
   Status add(const Layout::DataFile& data, const fs::path& folder) {
     ARGOSY_TRY(OutputFile * file, create(folder / data.name));
-    for (const Layout::Tensor& tensor : data.tensors)
-      tensors_.push_back({tensor.name, tensor.source.get(), tensor.offset, file});
+    for (const Layout::Tensor& tensor : data.tensors) add({tensor.name, tensor.source.get(), tensor.offset, file});
     return {};
   }
 
   Status add(const NamedModel& about, EncodedModel model, const fs::path& folder) {
-    models_.push_back(&about.model);
+    models_.emplace_back(&about.model, bundles_ - 1);
     ARGOSY_TRY(OutputFile * file, create(folder / about.file));
     uint64_t position = 0;
     size_t from = 0;
@@ -43,7 +45,7 @@ class FileWriter {
     const std::vector<EncodedModel::Gap>& gaps = gaps_.emplace_back(std::move(model.gaps));
     for (const EncodedModel::Gap& gap : gaps) {
       ARGOSY_TRY_STATUS(write_up_to(gap.before));
-      tensors_.push_back({gap.name, gap.tensor.get(), position, file});
+      add({gap.name, gap.tensor.get(), position, file});
       position += static_cast<uint64_t>(gap.tensor->bytes());
     }
     return write_up_to(model.bytes.size());
@@ -62,21 +64,26 @@ class FileWriter {
     ARGOSY_TRY_STATUS(write_tensors(tensors_, options_));
     for (size_t i = 0; i < tensors_.size(); ++i) {
       ARGOSY_TRY(uint64_t values, count_overflows(*tensors_[i].source, infinite[i].load()));
-      if (values != 0) overflows_.push_back({std::string(tensors_[i].name), values});
+      if (values != 0) overflows_.push_back({std::string(tensors_[i].name), values, bundle_of_[i]});
     }
-    for (const Model* model : models_) ARGOSY_TRY_STATUS(look_at_small(*model));
+    for (auto [model, bundle] : models_) ARGOSY_TRY_STATUS(look_at_small(*model, bundle));
     for (OutputFile& file : files_) ARGOSY_TRY_STATUS(file.commit());
     return std::move(overflows_);
   }
 
  private:
+  void add(const PlacedTensor& tensor) {
+    tensors_.push_back(tensor);
+    bundle_of_.push_back(bundles_ - 1);
+  }
+
   /// Counts overflows of tensors that are stored inside the model's file.
-  Status look_at_small(const Model& model) {
+  Status look_at_small(const Model& model, size_t bundle) {
     for (const Initializer& each : model.initializers) {
       if (each.tensor->bytes() > kSmallTensorBytes || !may_overflow(*each.tensor)) continue;
-      if (!small_.insert(each.tensor->recipe()).second) continue;
+      if (!small_.emplace(bundle, each.tensor->recipe()).second) continue;
       ARGOSY_TRY(uint64_t values, count_overflows(*each.tensor));
-      if (values != 0) overflows_.push_back({model[each.value].name, values});
+      if (values != 0) overflows_.push_back({model[each.value].name, values, bundle});
     }
     return {};
   }
@@ -89,10 +96,12 @@ class FileWriter {
   TensorWriteOptions options_;
   std::deque<OutputFile> files_;  // they stay where they are: tensors know them
   std::deque<std::vector<EncodedModel::Gap>> gaps_;
+  size_t bundles_ = 0;
   std::vector<PlacedTensor> tensors_;
-  std::vector<const Model*> models_;
+  std::vector<size_t> bundle_of_;  // for each tensor
+  std::vector<std::pair<const Model*, size_t>> models_;
   std::vector<Overflow> overflows_;
-  std::set<std::string> small_;  // recipes
+  std::set<std::pair<size_t, std::string>> small_;  // bundles and recipes
 };
 
 }  // namespace
@@ -140,6 +149,7 @@ Result<std::vector<Overflow>> write_bundles(std::span<const std::pair<const Bund
                                             const TensorWriteOptions& options) {
   FileWriter writer(options);
   for (const auto& [bundle, folder] : bundles) {
+    writer.begin_bundle();
     const Layout& layout = bundle->layout();
     for (const Layout::LinkedFile& file : layout.linked) ARGOSY_TRY_STATUS(link_file(file.from, folder / file.name));
     for (const Layout::DataFile& file : layout.data_files) ARGOSY_TRY_STATUS(writer.add(file, folder));

@@ -26,6 +26,7 @@ struct NamedModel {
 struct Overflow {
   std::string tensor;
   uint64_t values = 0;
+  size_t bundle = 0;  // of those that are written together
 };
 
 /// Models over one set of weights, laid out and ready to be written.

@@ -217,6 +217,13 @@ TEST(OnnxBundle, reports_values_that_become_infinite) {
   EXPECT_EQ(overflows[0].values, 2u);
   EXPECT_EQ(overflows[1].tensor, "small");
   EXPECT_EQ(overflows[1].values, 1u);
+
+  std::vector<std::pair<const Bundle*, fs::path>> both = {{&bundle, folder / "first"}, {&bundle, folder / "second"}};
+  for (const auto& [each, where] : both) fs::create_directory(where);
+  overflows = write_bundles(both, {}).value();
+  std::vector<std::pair<std::string, size_t>> found;
+  for (const Overflow& each : overflows) found.emplace_back(each.tensor, each.bundle);
+  EXPECT_EQ(found, (decltype(found){{"large", 0}, {"large", 1}, {"small", 0}, {"small", 1}}));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-#include "driver/variant_folders.h"
+#include "driver/onnx/variant_folders.h"
 
-#include <system_error>
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/text.h"
@@ -40,20 +41,26 @@ class VariantFolders final : public Export {
 
   Status write_into(const fs::path& folder, const ExportWriteOptions& options,
                     const std::function<void(uint64_t)>& progress) const override {
-    uint64_t done = 0;
+    std::vector<OnnxPart> parts;
+    std::vector<size_t> owners;  // for each part
     for (size_t i = 0; i < folders_.size(); ++i) {
       const VariantFolder& each = folders_[i];
       if (each.is_kept) {
         ARGOSY_TRY_STATUS(keep_folder(destination_.path / each.name, folder / each.name));
         continue;
       }
-      std::error_code error;
-      fs::create_directories(folder / each.name, error);
-      if (error) return fail(system_error("create", folder / each.name, error.value()));
-      std::function<void(uint64_t)> own_progress;
-      if (progress) own_progress = [&](uint64_t bytes) { progress(done + bytes); };
-      ARGOSY_TRY_STATUS(each.bundle->write_into(folder / each.name, options_of(i, options), own_progress));
-      done += each.bundle->total_bytes();
+      ARGOSY_TRY(std::vector<OnnxPart> own, each.bundle->begin_writing(folder / each.name, options_of(i, options)));
+      owners.resize(owners.size() + own.size(), i);
+      std::ranges::move(own, std::back_inserter(parts));
+    }
+    ARGOSY_TRY(std::vector<onnx::Overflow> overflows, write_parts(parts, options, progress));
+    for (size_t i = 0; i < folders_.size(); ++i) {
+      const VariantFolder& each = folders_[i];
+      if (each.is_kept) continue;
+      std::vector<onnx::Overflow> own;
+      std::ranges::copy_if(overflows, std::back_inserter(own),
+                           [&](const onnx::Overflow& overflow) { return owners[overflow.bundle] == i; });
+      ARGOSY_TRY_STATUS(each.bundle->finish_writing(folder / each.name, options_of(i, options), own));
     }
     return describe(folder, options);
   }
@@ -97,9 +104,14 @@ class VariantFolders final : public Export {
     return {};
   }
 
-  static ExportWriteOptions options_of(size_t variant, ExportWriteOptions options) {
+  /// Those of one variant, whose warnings say which it is.
+  ExportWriteOptions options_of(size_t variant, ExportWriteOptions options) const {
     options.check = ExportCheck(options.check_of(variant));
     options.further_checks.clear();
+    if (options.on_warning) {
+      options.on_warning = [warn = std::move(options.on_warning), name = folders_[variant].name](
+                               const std::string& text) { warn(format("{}: {}", name, text)); };
+    }
     return options;
   }
 
