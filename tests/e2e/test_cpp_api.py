@@ -64,7 +64,7 @@ def test_the_example_exports_what_the_command_does(example: Path, tmp_path: Path
     # The library of the package is another one (apps/library), with the same classes.
     packaged = build(tmp_path / "build", PACKAGE)
     assert run(packaged, capture, model, tmp_path / "by_package")[0] == told.replace("by_api", "by_package")
-    assert (tmp_path / "by_package/decode.onnx").read_bytes() == (tmp_path / "by_api/decode.onnx").read_bytes()
+    assert onnx.load(tmp_path / "by_package/decode.onnx").graph == found.graph
     assert run(packaged, capture, tmp_path, tmp_path / "other", code=1)[1] == said
 
 
