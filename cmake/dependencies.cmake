@@ -15,6 +15,7 @@ else()
   find_package(ZLIB REQUIRED)         # CRC-32 of zip entries, in io
   find_package(CLI11 REQUIRED)        # command line, in apps/cli
   find_package(tl-expected REQUIRED)  # results, in base
+  find_path(TL_EXPECTED_INCLUDE_DIR tl/expected.hpp REQUIRED)
   # protozero (ONNX files, in io) and flatbuffers (ExecuTorch's formats, in backends/executorch) are header-only.
   find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)
   find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h REQUIRED)

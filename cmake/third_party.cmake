@@ -4,6 +4,7 @@ enable_language(C)
 set(headers "${ARGOSY_THIRD_PARTY}/include")
 set(PROTOZERO_INCLUDE_DIR "${headers}")
 set(FLATBUFFERS_INCLUDE_DIR "${headers}")
+set(TL_EXPECTED_INCLUDE_DIR "${headers}")
 
 function(argosy_third_party name public_name)
   cmake_parse_arguments(PARSE_ARGV 2 part "" "" "SOURCES;INCLUDES")

@@ -1,6 +1,5 @@
+// Needs nothing else of ours: users of wheels compile it, too (apps/library).
 #include "base/error.h"
-
-#include "base/text.h"
 
 namespace argosy {
 
@@ -24,10 +23,10 @@ std::string to_text(const ModelLocation& location) {
     if (!text.empty()) text += ' ';
     text += '(' + location.class_name + ')';
   }
-  if (location.call_index > 0) text += format(", call {}", location.call_index);
+  if (location.call_index > 0) text += ", call " + std::to_string(location.call_index);
   if (!location.file.empty()) {
     if (!text.empty()) text += ", ";
-    text += format("{}:{}", location.file, location.line);
+    text += location.file + ':' + std::to_string(location.line);
   }
   return text;
 }
@@ -38,12 +37,12 @@ Error& Error::in(std::string what, std::optional<ModelLocation> where) {
 }
 
 std::string to_text(const Error& error) {
-  std::string text = format("error[{}]: {}\n", code_name(error.code), error.message);
+  std::string text = "error[" + std::string(code_name(error.code)) + "]: " + error.message + '\n';
   for (const ErrorFrame& frame : error.frames) {
-    text += format("  in {}\n", frame.what);
-    if (frame.where && !frame.where->empty()) text += format("  from {}\n", to_text(*frame.where));
+    text += "  in " + frame.what + '\n';
+    if (frame.where && !frame.where->empty()) text += "  from " + to_text(*frame.where) + '\n';
   }
-  if (!error.hint.empty()) text += format("  hint: {}\n", error.hint);
+  if (!error.hint.empty()) text += "  hint: " + error.hint + '\n';
   return text;
 }
 

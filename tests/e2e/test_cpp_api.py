@@ -14,20 +14,29 @@ from exporter_tool import PROGRAM, Exporter, make_exporter, save_twins
 
 # Where the libraries are: the program may be an installed one, which is not in a build folder.
 BUILDS = [PROGRAM.parents[2], *(REPOSITORY / "build" / preset for preset in ("release", "dev"))]
+PACKAGE = PROGRAM.parents[1]  # where it is one of an installed package
 BUILD = next((folder for folder in BUILDS if (folder / "cmake_install.cmake").exists()), None)
 
 pytestmark = pytest.mark.skipif(BUILD is None, reason="the libraries are not built: cmake --build --preset release")
 
 
+def do(*command: str | Path) -> None:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def build(folder: Path, prefix: Path) -> Path:
+    """The example, against the argosy that is installed there."""
+    do("cmake", "-S", REPOSITORY / "examples/cpp", "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}")
+    do("cmake", "--build", folder)
+    return folder / "export_onnx"
+
+
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cpp")
-    install = ["cmake", "--install", BUILD, "--prefix", folder / "prefix", "--component", "development"]
-    configure = ["cmake", "-S", REPOSITORY / "examples/cpp", "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={folder}/prefix"]
-    for command in (install, configure, ["cmake", "--build", folder / "build"]):
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-    return folder / "build/export_onnx"
+    do("cmake", "--install", BUILD, "--prefix", folder / "prefix", "--component", "development")
+    return build(folder / "build", folder / "prefix")
 
 
 def run(example: Path, *arguments: Path, code: int = 0) -> tuple[str, str]:
@@ -49,6 +58,14 @@ def test_the_example_exports_what_the_command_does(example: Path, tmp_path: Path
     _, said = run(example, capture, tmp_path, tmp_path / "other", code=1)
     assert "error[" in said and "hint" in said
     assert not (tmp_path / "other").exists()
+
+    if not (PACKAGE / "lib/cmake/argosy").exists():
+        return
+    # The library of the package is another one (apps/library), with the same classes.
+    packaged = build(tmp_path / "build", PACKAGE)
+    assert run(packaged, capture, model, tmp_path / "by_package")[0] == told.replace("by_api", "by_package")
+    assert onnx.load(tmp_path / "by_package/decode.onnx").graph == found.graph
+    assert run(packaged, capture, tmp_path, tmp_path / "other", code=1)[1] == said
 
 
 def test_tied_weights_come_by_one_name_with_a_plan_and_without(example: Path, tmp_path: Path) -> None:

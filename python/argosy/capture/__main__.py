@@ -47,6 +47,8 @@ def run(options: argparse.Namespace) -> None:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     warnings.filterwarnings("ignore")
     report("loading torch and transformers")
+    import torch  # noqa: F401  # first: what it brings along is missing with it, and not to be named
+
     from .configuration import canonical, load_config, read_configuration, set_dtype
     from .session import open_session, require_limits, trace_session, write_session
 

@@ -1,0 +1,75 @@
+#include "c_interface.h"
+
+#include "../cli/program.h"
+#include "argosy/version.h"
+#include "driver/api_bridge.h"
+
+namespace {
+
+using argosy::api::OpenCapture;
+using Checkpoint = std::shared_ptr<const argosy::api::OpenCheckpoint>;
+
+void send(const ArgosyReceiver& receiver, ArgosyPiece piece, const std::string& text) {
+  receiver.piece(receiver.self, piece, text.data(), text.size());
+}
+
+void send(const ArgosyReceiver& receiver, const argosy::Error& error) {
+  receiver.error(receiver.self, static_cast<uint16_t>(error.code), error.message.c_str(), error.hint.c_str());
+  for (const argosy::ErrorFrame& frame : error.frames) {
+    const argosy::ModelLocation where = frame.where.value_or(argosy::ModelLocation{});
+    receiver.frame(receiver.self, frame.what.c_str(), frame.where ? where.file.c_str() : nullptr, where.line,
+                   where.module_path.c_str(), where.class_name.c_str(), where.call_index);
+  }
+}
+
+}  // namespace
+
+int argosy_main(int count, char** values) { return argosy::cli::run_program(count, values); }
+
+const char* argosy_version() {
+  static const std::string text(argosy::version());
+  return text.c_str();
+}
+
+bool argosy_describe_capture(const char* path, const ArgosyReceiver* receiver) {
+  auto capture = argosy::api::open_capture(path);
+  if (!capture) return send(*receiver, capture.error()), false;
+  send(*receiver, ArgosyPiece::kModelClass, (*capture)->model_class);
+  for (const std::string& component : (*capture)->components) send(*receiver, ArgosyPiece::kComponent, component);
+  return true;
+}
+
+void* argosy_open_checkpoint(const char* path, size_t* tensor_count, uint64_t* total_bytes,
+                             const ArgosyReceiver* receiver) {
+  auto checkpoint = argosy::api::open_checkpoint(path);
+  if (!checkpoint) return send(*receiver, checkpoint.error()), nullptr;
+  *tensor_count = argosy::api::tensor_count(**checkpoint);
+  *total_bytes = argosy::api::total_bytes(**checkpoint);
+  return new Checkpoint(*std::move(checkpoint));
+}
+
+void argosy_close_checkpoint(void* checkpoint) { delete static_cast<Checkpoint*>(checkpoint); }
+
+bool argosy_export_onnx(const char* capture, const void* checkpoint, const ArgosyOnnxOptions* options, uint64_t* bytes,
+                        const ArgosyReceiver* receiver) {
+  argosy::OnnxExportOptions wanted;
+  wanted.output = options->output;
+  wanted.weight_plan = options->weight_plan;
+  wanted.engine = static_cast<argosy::Engine>(options->engine);
+  wanted.device = options->device;
+  wanted.opset = options->opset;
+  wanted.optimize = options->optimize;
+  wanted.weights = static_cast<argosy::WeightPlacement>(options->weights);
+  wanted.threads = options->threads;
+  wanted.scratch_bytes = options->scratch_bytes;
+  if (receiver->progress != nullptr) {
+    wanted.progress = [receiver](uint64_t done, uint64_t total) { receiver->progress(receiver->self, done, total); };
+  }
+  auto bundle =
+      argosy::api::export_onnx(OpenCapture{capture, {}, {}}, **static_cast<const Checkpoint*>(checkpoint), wanted);
+  if (!bundle) return send(*receiver, bundle.error()), false;
+  *bytes = bundle->bytes;
+  for (const std::string& file : bundle->files) send(*receiver, ArgosyPiece::kFile, file);
+  for (const std::string& warning : bundle->warnings) send(*receiver, ArgosyPiece::kWarning, warning);
+  return true;
+}

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// What the shared library of a package exports, for client.cpp and the program: C functions, because a wheel's C++
+/// library is another one than that of most users' compilers. Users have the classes of argosy/exporter.h, whose other
+/// side is compiled by them. Both sides come in one package, so nothing here is kept from one version to the next.
+#define ARGOSY_EXPORTED extern "C" __attribute__((visibility("default")))
+
+/// What a piece of an answer is.
+enum class ArgosyPiece : int { kModelClass, kComponent, kFile, kWarning };
+
+/// Where answers and errors go; text lives as long as the call. Nothing may be thrown through it.
+struct ArgosyReceiver {
+  void* self;
+  void (*piece)(void* self, ArgosyPiece piece, const char* text, size_t size);
+  void (*error)(void* self, uint16_t code, const char* message, const char* hint);
+  /// After the error, innermost first; the file is null where no place in a model is known.
+  void (*frame)(void* self, const char* what, const char* file, int line, const char* module_path,
+                const char* class_name, int call_index);
+  void (*progress)(void* self, uint64_t done, uint64_t total);  // may be null
+};
+
+/// OnnxExportOptions, with enumerators as their numbers.
+struct ArgosyOnnxOptions {
+  const char* output;
+  const char* weight_plan;
+  const char* device;
+  int engine;
+  int opset;
+  int weights;
+  int threads;
+  bool optimize;
+  size_t scratch_bytes;
+};
+
+/// All of the program.
+ARGOSY_EXPORTED int argosy_main(int count, char** values);
+ARGOSY_EXPORTED const char* argosy_version();
+/// These return false, or null, after an error.
+ARGOSY_EXPORTED bool argosy_describe_capture(const char* path, const ArgosyReceiver* receiver);
+ARGOSY_EXPORTED void* argosy_open_checkpoint(const char* path, size_t* tensor_count, uint64_t* total_bytes,
+                                             const ArgosyReceiver* receiver);
+ARGOSY_EXPORTED void argosy_close_checkpoint(void* checkpoint);
+ARGOSY_EXPORTED bool argosy_export_onnx(const char* capture, const void* checkpoint, const ArgosyOnnxOptions* options,
+                                        uint64_t* bytes, const ArgosyReceiver* receiver);

@@ -1,0 +1,112 @@
+// The library as users' programs see it, over the C functions of a wheel's shared library. find_package compiles this
+// file with their compiler, beside exporter.cpp and error.cpp.
+#include <exception>
+
+#include "argosy/version.h"
+#include "c_interface.h"
+#include "driver/api_bridge.h"
+
+namespace argosy {
+
+std::string_view version() { return argosy_version(); }
+
+namespace api {
+
+struct OpenCheckpoint {
+  void* handle = nullptr;
+  size_t tensor_count = 0;
+  uint64_t total_bytes = 0;
+
+  OpenCheckpoint() = default;
+  OpenCheckpoint(const OpenCheckpoint&) = delete;
+  OpenCheckpoint& operator=(const OpenCheckpoint&) = delete;
+  ~OpenCheckpoint() { argosy_close_checkpoint(handle); }
+};
+
+namespace {
+
+/// What a call answers.
+struct Answer {
+  Error error;
+  std::vector<std::string> pieces[4];  // by ArgosyPiece
+  std::function<void(uint64_t, uint64_t)> progress;
+  std::exception_ptr thrown;  // by `progress`; nothing else here throws but for want of memory
+
+  std::vector<std::string>& operator[](ArgosyPiece piece) { return pieces[static_cast<int>(piece)]; }
+
+  ArgosyReceiver receiver() {
+    ArgosyReceiver result{};
+    result.self = this;
+    result.piece = [](void* self, ArgosyPiece piece, const char* text, size_t size) {
+      (*static_cast<Answer*>(self))[piece].emplace_back(text, size);
+    };
+    result.error = [](void* self, uint16_t code, const char* message, const char* hint) {
+      static_cast<Answer*>(self)->error = Error(static_cast<ErrorCode>(code), message, hint);
+    };
+    result.frame = [](void* self, const char* what, const char* file, int line, const char* module_path,
+                      const char* class_name, int call_index) {
+      std::optional<ModelLocation> where;
+      if (file != nullptr) where = ModelLocation{file, line, module_path, class_name, call_index};
+      static_cast<Answer*>(self)->error.in(what, std::move(where));
+    };
+    if (progress) {
+      result.progress = [](void* self, uint64_t done, uint64_t total) {
+        auto& answer = *static_cast<Answer*>(self);
+        try {
+          if (!answer.thrown) answer.progress(done, total);
+        } catch (...) {
+          answer.thrown = std::current_exception();
+        }
+      };
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const OpenCapture>> open_capture(const std::filesystem::path& path) {
+  Answer answer;
+  const ArgosyReceiver receiver = answer.receiver();
+  if (!argosy_describe_capture(path.c_str(), &receiver)) return fail(std::move(answer.error));
+  auto opened = std::make_shared<OpenCapture>();
+  opened->path = path;
+  opened->model_class = answer[ArgosyPiece::kModelClass].at(0);
+  opened->components = std::move(answer[ArgosyPiece::kComponent]);
+  return opened;
+}
+
+Result<std::shared_ptr<const OpenCheckpoint>> open_checkpoint(const std::filesystem::path& path) {
+  Answer answer;
+  const ArgosyReceiver receiver = answer.receiver();
+  auto opened = std::make_shared<OpenCheckpoint>();
+  opened->handle = argosy_open_checkpoint(path.c_str(), &opened->tensor_count, &opened->total_bytes, &receiver);
+  if (opened->handle == nullptr) return fail(std::move(answer.error));
+  return opened;
+}
+
+size_t tensor_count(const OpenCheckpoint& checkpoint) { return checkpoint.tensor_count; }
+uint64_t total_bytes(const OpenCheckpoint& checkpoint) { return checkpoint.total_bytes; }
+
+Result<ExportedBundle> export_onnx(const OpenCapture& capture, const OpenCheckpoint& checkpoint,
+                                   const OnnxExportOptions& options) {
+  Answer answer;
+  answer.progress = options.progress;
+  const ArgosyReceiver receiver = answer.receiver();
+  const ArgosyOnnxOptions wanted{options.output.c_str(), options.weight_plan.c_str(),
+                                 options.device.c_str(), static_cast<int>(options.engine),
+                                 options.opset,          static_cast<int>(options.weights),
+                                 options.threads,        options.optimize,
+                                 options.scratch_bytes};
+  ExportedBundle bundle;
+  bundle.path = options.output;
+  const bool done = argosy_export_onnx(capture.path.c_str(), checkpoint.handle, &wanted, &bundle.bytes, &receiver);
+  if (answer.thrown) std::rethrow_exception(answer.thrown);
+  if (!done) return fail(std::move(answer.error));
+  bundle.files = std::move(answer[ArgosyPiece::kFile]);
+  bundle.warnings = std::move(answer[ArgosyPiece::kWarning]);
+  return bundle;
+}
+
+}  // namespace api
+}  // namespace argosy
