@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "tensor/cast.h"
 #include "tensor/permute.h"
+#include "tensor/quantize_source.h"
 #include "tensor/source.h"
 
 namespace argosy {
@@ -88,7 +89,7 @@ void bench_recipes() {
     stream(format("cast to bf16, then transpose, scratch {} MB", megabytes).c_str(), *cast_turned, scratch);
   }
   std::vector<ByteSink> sinks(2, [](std::span<const std::byte>) { return Status{}; });
-  SourceGroupPtr quantized = *quantized_int8(matrix, 32);
+  SourceGroupPtr quantized = *quantized_blocks(matrix, {.method = {.bits = 8}});
   report("quantize to int8, blocks of 32, scratch 64 MB", bytes.size(),
          [&] { (void)quantized->stream_to(sinks, size_t{64} << 20); });
 }

@@ -23,7 +23,7 @@ from sweeps.differential.checkpoint import load, make_checkpoint
 from sweeps.differential.draw import draw
 from sweeps.differential.engines import EXTRAS, play_texts
 from sweeps.differential.play import TOLERANCES, Opened, Played, play, set_rounding
-from sweeps.differential.schemes import ROUNDED, drawn_schemes
+from sweeps.differential.schemes import RANGES, ROUNDED, ROUNDED_WHOLE, drawn_schemes
 from warm import CPU_FILE, cpu_seconds, renew_threads
 
 BACKENDS = {"pt2": "out.pt2", "onnx": "out-onnx", "executorch": "out-pte"}
@@ -46,7 +46,8 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
         return row | {"invalid": reasons[0]}
     if request["schemes"]:
         for scheme in drawn_schemes(drawn):
-            found = _backend(request, scheme.arguments, model, folder / "out", eager, _comparing(scheme.extra))
+            arguments = tuple(eager.ranges(folder) if each == RANGES else each for each in scheme.arguments)
+            found = _backend(request, arguments, model, folder / "out", eager, _comparing(scheme.extra))
             row["backends"][scheme.name] = found | {"scheme": " ".join(scheme.arguments)}
         return row
     for backend, name in BACKENDS.items():
@@ -70,6 +71,16 @@ class Eager:
                 set_rounding(self._expected[dtype], expected_runs(load(self._model, self._drawn.head, dtype).float(), self._drawn))
         return self._expected[dtype]
 
+    def ranges(self, folder: Path) -> str:
+        """A file with those of activations, in its runs."""
+        from argosy.check.ranges import RangeRecorder, write_ranges
+
+        model = load(self._model, self._drawn.head, "float32")
+        with (recorder := RangeRecorder(model)):
+            expected_runs(model, self._drawn)
+        write_ranges(recorder.layers, folder / "ranges.json")
+        return str(folder / "ranges.json")
+
     def of(self, export: Any, dtype: str) -> tuple[list[Any], float]:
         """And how far off an export may be."""
         from argosy.check.schemes import QuantizedModel
@@ -84,7 +95,8 @@ class Eager:
             wide = load(self._model, self._drawn.head, dtype).float()
             with QuantizedModel(wide, quantized):
                 set_rounding(runs, expected_runs(wide, self._drawn))
-        return runs, max(TOLERANCES[dtype], ROUNDED if stored.rounds_rows else 0)
+        rounded = ROUNDED_WHOLE if stored.rounds_tensors else ROUNDED if stored.rounds_rows else 0
+        return runs, max(TOLERANCES[dtype], rounded)
 
 
 def _comparing(extra: str) -> Any:
