@@ -191,6 +191,7 @@ def test_says_what_has_no_kernel(checkpoint, tmp_path) -> None:
         (["--qlinear", "4w", "--qlinear-group-size", "32"], "no kernel for 4w in groups of 32"),
         (["--qlinear", "8da8w", "--qlinear-group-size", "32"], "no kernel for 8da8w in groups of 32"),
         (["--qlinear", "8da4w", "--recipe", "portable"], "computed by XNNPACK alone"),
+        (["--qlinear", "8w", "--dtype", "fp16"], "8w is for arithmetic in float32, and"),
     ):
         done = subprocess.run([*command, *flags], capture_output=True, text=True, env=environment, check=False)
         assert done.returncode != 0 and text in done.stderr

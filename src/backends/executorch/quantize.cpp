@@ -175,6 +175,13 @@ class Quantizer {
       tally.widths.insert(width);
       return {};
     }
+    const bool rounds_rows = how.encoding == LinearEncoding::k8da4w || how.encoding == LinearEncoding::k8da8w;
+    if (DType dtype = f.result().dtype; dtype != DType::kF32 && !rounds_rows) {
+      return fail(ErrorCode::kUnsupportedFeature,
+                  format("{} is for arithmetic in float32, and {} is used in {}", name_of(how.encoding),
+                         quoted(program_[*weight].name), to_text(dtype)),
+                  "add --dtype fp32, or use 8da8w or 8da4w");
+    }
     tally.stored.insert(program_[*weight].name);
     DType scale_type = has_groups ? DType::kBF16 : DType::kF32;
     QuantizedForm form = is_nibbles(how.encoding) ? QuantizedForm::kNibbles : QuantizedForm::kI8;
@@ -242,7 +249,7 @@ Status check(const LinearQuantization& how, Recipe recipe, std::string_view flag
   if (how.encoding != LinearEncoding::k8da4w && how.group_size > 0) {
     return fail(ErrorCode::kUnsupportedFeature,
                 format("the runtime has no kernel for {} in groups of {}", name_of(how.encoding), how.group_size),
-                "use --qlinear_group_size 0 (a scale for each row), or 8da4w");
+                "use --qlinear-group-size 0 (a scale for each row), or 8da4w");
   }
   if (how.group_size > 0 && how.group_size % kGroupUnit != 0) {
     return fail(ErrorCode::kInvalidInput, format("{}-group-size {} fits no layer", flag, how.group_size),
