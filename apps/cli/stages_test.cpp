@@ -107,6 +107,8 @@ TEST(TerminalTest, warnings_of_one_kind_are_one) {
       terminal.log(LogLevel::kWarn, format("layers.{}.weight stays as it is: rows of {} are short", layer, layer + 7));
     terminal.log(LogLevel::kWarn, "\"a b\" is damaged and not used");
     terminal.log(LogLevel::kWarn, "rows are short");
+    terminal.log(LogLevel::kWarn, "a.onnx: \"x (4)\", \"y (4)\" are fixed");
+    terminal.log(LogLevel::kWarn, "b.onnx: \"x (4)\" are fixed");
     terminal.log(LogLevel::kWarn, "\"c\" is damaged and not used");
     terminal.begin_stage("Writing");
     terminal.end_stage("done");
@@ -118,6 +120,7 @@ TEST(TerminalTest, warnings_of_one_kind_are_one) {
       "shows them)\n"
       "argosy: warning: \"a b\" is damaged and not used (and 1 more like it; --log-level info shows them)\n"
       "argosy: warning: rows are short\n"
+      "argosy: warning: a.onnx: \"x (4)\", \"y (4)\" are fixed (and 1 more like it; --log-level info shows them)\n"
       "Writing… done\n"
       "argosy: warning: \"d\" is damaged and not used\n");
 }

@@ -20,8 +20,10 @@ std::string words_of(std::string_view text) {
   std::string words, word;
   bool is_quoted = false;
   auto end_word = [&] {
-    words += is_name(word) ? "*" : word;
-    words += ' ';
+    if (!is_name(word))
+      words += word + ' ';
+    else if (!words.ends_with("* "))  // lists of names may be of any length
+      words += "* ";
     word.clear();
   };
   for (char c : text) {

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,20 @@ def test_drawing_needs_a_temperature(bundle: Path) -> None:
         assert "hint: add --temperature 0.8" in done.stderr
     done = argosy("run", bundle, "--prompt", PROMPT, "--temperature", "nan")
     assert done.returncode != 0 and "--temperature" in done.stderr
+
+
+def test_a_reader_that_has_enough_and_a_user_who_breaks_off_get_no_traceback(bundle: Path) -> None:
+    own = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    command = [sys.executable, "-m", "argosy.run", str(bundle), "--prompt", PROMPT, "--max-new-tokens"]
+    process = subprocess.Popen([*command, "400"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=own)
+    process.stdout.close()
+    assert "Traceback" not in process.stderr.read() and process.wait(60) == 1
+    process.stderr.close()
+    process = subprocess.Popen([*command, "400"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=own)
+    process.stdout.read(1)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert "Traceback" not in said and process.returncode in (0, 130), said
 
 
 @pytest.mark.skipif(node() is None or node_modules() is None, reason="tools/setup has not installed transformers.js")

@@ -7,6 +7,7 @@ python -m argosy.run BUNDLE --prompt TEXT [--system TEXT] [--variant NAME] [--ad
 from __future__ import annotations
 
 import argparse
+import os
 import secrets
 import sys
 import tempfile
@@ -60,6 +61,12 @@ def main(arguments: list[str] | None = None) -> int:
         if options.json:
             summary.print(1, failure)
         return 1
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # who reads has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     if options.json:
         summary.print()
     return 0
@@ -99,7 +106,7 @@ def run(options: argparse.Namespace, summary: Summary) -> None:
         request["system"] = options.system
     if (sampling := sampling_of(options, find_runner(bundle))) is not None:
         request["sampling"] = sampling
-    with tempfile.TemporaryDirectory(prefix="argosy-run-") as folder, BundleProcess(bundle) as process:
+    with tempfile.TemporaryDirectory(prefix="argosy-run-") as folder, _opened(bundle) as process:
         if options.image and wants_given_media(bundle):
             inputs = write_given_media(
                 bundle, prompt, request["chat"], options.image, Path(folder) / "inputs.npz", options.system
@@ -111,6 +118,17 @@ def run(options: argparse.Namespace, summary: Summary) -> None:
         else:
             print(flush=True)
             say(_figures(process, made, sampling))
+
+
+def _opened(bundle: Bundle) -> BundleProcess:
+    """Large ones take seconds, in which a terminal says what it waits for."""
+    if not sys.stderr.isatty():
+        return BundleProcess(bundle)
+    print(f"Opening {bundle.folder}…"[: os.get_terminal_size(2).columns - 1], end="", file=sys.stderr, flush=True)
+    try:
+        return BundleProcess(bundle)
+    finally:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def read_prompt() -> str:
