@@ -10,16 +10,23 @@ namespace argosy::cli {
 namespace {
 
 constexpr size_t kShownDigits = 12;
+constexpr size_t kShownName = 30;
 
 std::string_view name_of(CacheKind kind) {
   return kind == CacheKind::kCapture ? "capture" : kind == CacheKind::kWeightPlan ? "plan" : "check";
 }
 
+uint64_t seconds_since(const CacheEntry& entry) {
+  auto age =
+      std::chrono::duration_cast<std::chrono::seconds>(std::filesystem::file_time_type::clock::now() - entry.written);
+  return static_cast<uint64_t>(std::max<int64_t>(age.count(), 0));
+}
+
 std::string age_of(const CacheEntry& entry) {
-  auto hours =
-      std::chrono::duration_cast<std::chrono::hours>(std::filesystem::file_time_type::clock::now() - entry.written);
-  return hours.count() < 48 ? count_of(static_cast<uint64_t>(std::max<int64_t>(hours.count(), 0)), "hour")
-                            : count_of(static_cast<uint64_t>(hours.count() / 24), "day");
+  const uint64_t minutes = seconds_since(entry) / 60;
+  if (minutes == 0) return "just now";
+  if (minutes < 120) return count_of(minutes, "minute");
+  return minutes < 48 * 60 ? count_of(minutes / 60, "hour") : count_of(minutes / (24 * 60), "day");
 }
 
 uint64_t bytes_of(const std::vector<CacheEntry>& entries) {
@@ -49,40 +56,65 @@ Result<std::vector<CacheEntry>> chosen(const CaptureCache& cache, const std::vec
   return entries;
 }
 
-std::string as_text(const CaptureCache& cache, const std::vector<CacheEntry>& entries) {
-  Table table("llllllrr");
+std::string shortened(const std::string& name) {
+  if (name.size() <= kShownName) return name;
+  size_t end = kShownName - 1;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;  // no half character
+  return name.substr(0, end) + "…";
+}
+
+/// 80 columns wide at most; long rows are as wide as they are.
+std::string as_text(const CaptureCache& cache, const std::vector<CacheEntry>& entries, bool is_long) {
+  Table table(is_long ? "lllrlllll" : "lllrl");
+  std::vector<std::string> titles = {"kind", "key", "first made for", "size", "age"};
+  if (is_long) titles.insert(titles.end(), {"class", "task", "torch", "transformers"});
+  if (!entries.empty()) table.add(titles);
   for (const CacheEntry& entry : entries) {
     auto description = describe(entry);
     CacheDescription about = description ? *description : CacheDescription{"damaged", "", "", ""};
-    table.add({std::string(name_of(entry.kind)), entry.key.substr(0, kShownDigits), about.model_class, about.task,
-               about.torch.empty() ? "" : format("torch {}", about.torch),
-               about.transformers.empty() ? "" : format("transformers {}", about.transformers),
-               format_bytes(entry.bytes), age_of(entry)});
+    std::string name = cache.name_of(entry);
+    if (name.empty()) name = about.model_class;
+    std::vector<std::string> row = {std::string(name_of(entry.kind)), entry.key.substr(0, kShownDigits),
+                                    is_long ? name : shortened(description ? name : "damaged"),
+                                    format_bytes(entry.bytes), age_of(entry)};
+    if (is_long) row.insert(row.end(), {about.model_class, about.task, about.torch, about.transformers});
+    table.add(std::move(row));
   }
   return format("{}{}: {}\n", table.text(), cache.root().string(), total_of(entries));
 }
 
-std::string as_json(const CaptureCache& cache, const std::vector<CacheEntry>& entries) {
-  JsonWriter writer(JsonWriter::Layout::kIndented);
-  writer.begin_object().key("cache").value(cache.root().string()).key("entries").begin_array();
+void add_members(const CaptureCache& cache, const std::vector<CacheEntry>& entries, JsonWriter& writer) {
+  writer.key("cache").value(cache.root().string()).key("entries").begin_array();
   for (const CacheEntry& entry : entries) {
     auto description = describe(entry);
     CacheDescription about = description.value_or(CacheDescription{});
     writer.begin_object().key("kind").value(name_of(entry.kind)).key("key").value(entry.key);
     writer.key("hash").value(entry.hash).key("path").value(entry.path.string()).key("bytes").value(entry.bytes);
+    writer.key("age_seconds").value(seconds_since(entry)).key("name").value(cache.name_of(entry));
     writer.key("readable").value(description.has_value()).key("model_class").value(about.model_class);
     writer.key("task").value(about.task).key("torch").value(about.torch);
     writer.key("transformers").value(about.transformers).end_object();
   }
-  writer.end_array().key("total_bytes").value(bytes_of(entries)).end_object();
-  return writer.take() + "\n";
+  writer.end_array().key("total_bytes").value(bytes_of(entries));
 }
 
-Result<std::string> run_action(const CacheOptions& options, const CaptureCache& cache) {
+/// What an action was about; `entries` as the action left them.
+void add_members(std::string_view what, const std::vector<CacheEntry>& entries, JsonWriter& writer) {
+  writer.key(what).begin_array();
+  for (const CacheEntry& entry : entries) {
+    writer.begin_object().key("kind").value(name_of(entry.kind)).key("key").value(entry.key);
+    writer.key("hash").value(entry.hash).key("bytes").value(entry.bytes).end_object();
+  }
+  writer.end_array().key("total_bytes").value(bytes_of(entries));
+}
+
+/// The text; the members of the summary are added.
+Result<std::string> run_action(const CacheOptions& options, const CaptureCache& cache, JsonWriter& writer) {
   switch (options.action) {
     case CacheAction::kList: {
       ARGOSY_TRY(std::vector<CacheEntry> entries, cache.list());
-      return options.json ? as_json(cache, entries) : as_text(cache, entries);
+      add_members(cache, entries, writer);
+      return as_text(cache, entries, options.is_long);
     }
     case CacheAction::kPrune: {
       PruneOptions prune_options;
@@ -90,26 +122,34 @@ Result<std::string> run_action(const CacheOptions& options, const CaptureCache& 
       prune_options.dry_run = options.dry_run;
       if (options.older_than_days >= 0) prune_options.age = std::chrono::hours(24 * options.older_than_days);
       ARGOSY_TRY(std::vector<CacheEntry> removed, prune(cache, prune_options));
+      writer.key("dry_run").value(options.dry_run);
+      add_members("removed", removed, writer);
       return format("{}: {}\n", options.dry_run ? "would be removed" : "removed", total_of(removed));
     }
     case CacheAction::kExport: {
       ARGOSY_TRY(std::vector<CacheEntry> entries, chosen(cache, options.keys));
       ARGOSY_TRY_STATUS(export_entries(entries, options.path));
+      writer.key("output").value(options.path);
+      add_members("exported", entries, writer);
       return format("{}: {}\n", options.path, total_of(entries));
     }
     case CacheAction::kImport: break;
   }
   ARGOSY_TRY(std::vector<CacheEntry> added, import_entries(cache, options.path));
+  writer.key("cache").value(cache.root().string());
+  add_members("added", added, writer);
   return format("new in {}: {}\n", cache.root().string(), total_of(added));
 }
 
 }  // namespace
 
 int run_cache(const CacheOptions& options, const Environment& environment, Terminal& terminal) {
-  auto text = run_action(options, CaptureCache(environment.cache));
-  if (text) return terminal.print(*text) ? kDone : kFailed;
-  terminal.print_error(text.error());
-  return kFailed;
+  auto text = run_action(options, CaptureCache(environment.cache), terminal.summary().members());
+  if (!text) {
+    terminal.print_error(text.error());
+    return kFailed;
+  }
+  return terminal.wants_json() || terminal.print(*text) ? kDone : kFailed;
 }
 
 }  // namespace argosy::cli

@@ -30,6 +30,11 @@ Status capture(const CaptureOptions& options, const Environment& environment, Te
   ARGOSY_TRY_STATUS(copy(obtained.entry, options.output));
   terminal.print_error(format("argosy: {}: {}{}\n", options.output, text_of(description),
                               obtained.was_cached ? ", from the cache" : ""));
+  JsonWriter& writer = terminal.summary().members();
+  writer.key("output").value(options.output).key("bytes").value(obtained.entry.bytes);
+  writer.key("from_cache").value(obtained.was_cached).key("key").value(obtained.entry.key);
+  writer.key("model_class").value(description.model_class).key("task").value(description.task);
+  writer.key("torch").value(description.torch).key("transformers").value(description.transformers);
   return {};
 }
 

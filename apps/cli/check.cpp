@@ -136,6 +136,7 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
   CacheWork work;
   work.kind = CacheKind::kCheck;
   work.key = *key;
+  work.name = model_name(request.model);
   work.make = [&](const fs::path& output) -> Status {
     outcome = run_module_check(arguments, output, format("no check of this capture for {} is remembered", backend.name),
                                environment, terminal);
@@ -212,13 +213,16 @@ int run_check(const CheckOptions& options, const Environment& environment, const
   add(command, "--variant", options.variant);
   add_adapters(command, options.adapters_apart);
   if (options.tokens > 0) add(command, "--tokens", format("{}", options.tokens));
-  if (options.json) command.emplace_back("--json");
+  if (terminal.wants_json()) command.emplace_back("--json");
   if (options.source.trust_remote_code) command.emplace_back("--trust-remote-code");
   add(command, "--progress",
       global.progress == ProgressMode::kJson  ? "json"
       : global.progress == ProgressMode::kOff ? "off"
                                               : "text");
-  if (auto exit_code = run_through(command)) return *exit_code;
+  if (auto exit_code = run_through(command)) {
+    terminal.summary().leave();
+    return *exit_code;
+  }
   terminal.print_error(Error{ErrorCode::kIo, format("{} cannot be started", pythons[0]),
                              "check that it is a Python interpreter; ARGOSY_PYTHON names another"});
   return kFailed;

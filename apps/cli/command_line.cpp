@@ -1,5 +1,7 @@
 #include "command_line.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -9,6 +11,7 @@
 #include "command_line_errors.h"
 #include "command_line_parts.h"
 #include "command_line_scripts.h"
+#include "terminal.h"
 
 namespace argosy::cli {
 namespace {
@@ -32,7 +35,6 @@ void add_inspect(CLI::App& app, InspectOptions& options) {
       ->add_option("path", options.path,
                    ".pt2, .capture, .ir, .onnx, .pte, .safetensors, an index, or a folder: a model's or a bundle's")
       ->required();
-  command->add_flag("--json", options.json, "Everything, as one JSON object");
   command->add_option("--top", options.top, "Rows of long lists (0: all)")
       ->capture_default_str()
       ->check(CLI::Range(0, 1 << 20).description(""));
@@ -97,8 +99,9 @@ void add_capture(CLI::App& app, CaptureOptions& options) {
 void add_cache(CLI::App& app, CacheOptions& options) {
   CLI::App* command = app.add_subcommand("cache", "List, prune, export or import captures and weight plans");
   command->require_subcommand(1);
-  CLI::App* list = command->add_subcommand("ls", "List the entries and the versions that made them");
-  list->add_flag("--json", options.json, "As one JSON object");
+  CLI::App* list =
+      command->add_subcommand("ls", "List the entries: which model each was first made for, its size and age");
+  list->add_flag("--long", options.is_long, "Also classes, tasks and the versions that made them");
   list->callback([&options] { options.action = CacheAction::kList; });
   CLI::App* prune = command->add_subcommand("prune", "Remove entries that are damaged or superseded by newer ones");
   prune->add_flag("--all", options.all, "Remove everything");
@@ -141,7 +144,6 @@ void add_check(CLI::App& app, CheckOptions& options) {
                      "NAME=DIR: a LoRA adapter that the bundle has in a file of its own; again for another");
   command->add_option("--tokens", options.tokens, "Instead: so many greedy tokens, in the engine that a bundle is for")
       ->check(CLI::Range(1, 4096).description(""));
-  command->add_flag("--json", options.json, "The table as one JSON object");
 }
 
 void add_run(CLI::App& app, RunOptions& options) {
@@ -150,13 +152,27 @@ void add_run(CLI::App& app, RunOptions& options) {
   command->add_option("--variant", options.variant,
                       "Of a bundle that has several: fp32, q4 and so on (default: its first)");
   command->add_option("--adapter", options.adapter, "A LoRA adapter that the bundle has in a file of its own, by name");
-  command->add_option("--prompt", options.prompt, "What the text goes on from");
+  command->add_option("--prompt", options.prompt,
+                      "What the text goes on from; - (default, if that is no terminal): standard input");
+  command->add_option("--system", options.system, "What the conversation of a chat template begins with");
   command->add_option("--image", options.images, "A file, for models that see; again for another")
       ->allow_extra_args(false);
   command->add_option("--audio", options.audios, "A file, for models that hear; again for another")
       ->allow_extra_args(false);
   command->add_option("--max-new-tokens", options.max_new_tokens, "Stop after so many (default: 128)")
       ->check(CLI::Range(1, 1 << 20).description(""));
+  command
+      ->add_option("--temperature", options.temperature,
+                   "Draw tokens, 1: by the model's own odds (default: 0, always the best)")
+      ->check(CLI::Range(0.0, 1000.0).description(""));
+  command->add_option("--top-k", options.top_k, "With --temperature: only among so many best")
+      ->check(CLI::Range(1, 1 << 24).description(""));
+  command
+      ->add_option("--top-p", options.top_p,
+                   "With --temperature: only among the fewest that are as likely together, of 1")
+      ->check(CLI::Range(0.0, 1.0).description(""));
+  command->add_option("--seed", options.seed, "With --temperature: the same one draws the same text (default: any)")
+      ->check(CLI::Range(int64_t{0}, int64_t{INT32_MAX}).description(""));
   command->add_flag("--raw", options.raw, "The prompt as it is, without the model's chat template");
 }
 
@@ -175,14 +191,10 @@ void add_lint(CLI::App& app, LintOptions& options) {
   command->add_option("folder", options.folder, "The bundle's folder");
   command->add_option("--for", options.engine, "Which engine (default: the one that the folder is made for)")
       ->check(one_of(names_of_engines()));
-  command->add_flag("--json", options.json, "As one JSON object");
   command->add_flag("--list-rules", options.list_rules, "List the rules and stop");
 }
 
-void add_doctor(CLI::App& app, DoctorOptions& options) {
-  CLI::App* command = app.add_subcommand("doctor", "Say what is installed and what that allows");
-  command->add_flag("--json", options.json, "As one JSON object");
-}
+void add_doctor(CLI::App& app) { app.add_subcommand("doctor", "Say what is installed and what that allows"); }
 
 /// What CLI11 cannot say: which options need which others.
 void check(const OptOptions& options) {
@@ -195,12 +207,32 @@ void check(const OptOptions& options) {
   if (options.golden.empty() && options.input.empty()) throw CLI::RequiredError("input");
 }
 
-void check(const RunOptions& options) {
-  if (options.prompt.empty() && options.audios.empty()) throw CLI::RequiredError("--prompt, or --audio,");
+void check(const CLI::App& command, RunOptions& options) {
+  if (!options.prompt.empty() || !options.audios.empty()) return;
+  if (command.count("--prompt") > 0) throw CLI::ValidationError("--prompt", "is empty");
+  if (isatty(STDIN_FILENO) != 0) throw CLI::RequiredError("--prompt, or --audio,");
+  options.prompt = "-";
 }
 
 void check(const LintOptions& options) {
   if (!options.list_rules && options.folder.empty()) throw CLI::RequiredError("folder");
+}
+
+/// Of every command that has a result; Terminal::summary() becomes the object.
+void add_json(CLI::App& app, bool& json) {
+  auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  for (CLI::App* command : commands) add_json(*command, json);
+  if (commands.empty()) app.add_flag("--json", json, "The result as one JSON object on stdout");
+}
+
+/// "export onnx": what was called.
+std::string called(const CLI::App& app) {
+  std::string path;
+  for (const CLI::App* each = &app; !each->get_subcommands().empty();) {
+    each = each->get_subcommands().front();
+    path += (path.empty() ? "" : " ") + each->get_name();
+  }
+  return path;
 }
 
 void add_completion(CLI::App& app, std::string& shell) {
@@ -258,7 +290,6 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   RunOptions run_options;
   PushOptions push;
   LintOptions lint;
-  DoctorOptions doctor;
   std::string shell;
 
   CLI::App app("Argosy exports Hugging Face Transformers models to the formats of inference engines.", "argosy");
@@ -276,10 +307,11 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   add_lint(app, lint);
   add_push(app, push);
   add_cache(app, cache);
-  add_doctor(app, doctor);
-  add_completion(app, shell);
+  add_doctor(app);
   add_opt(app, opt);
   add_replay(app, replay);
+  add_json(app, result.global.json);
+  add_completion(app, shell);
   group_by_topic(app);
 
   if (arguments == std::vector<std::string>{"help", "--man"}) {
@@ -293,14 +325,16 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
     std::reverse(reversed.begin(), reversed.end());  // CLI11 takes them from the back
     app.parse(std::move(reversed));
     if (app.got_subcommand("opt")) check(opt);
-    if (app.got_subcommand("run")) check(run_options);
+    if (app.got_subcommand("run")) check(*app.get_subcommand("run"), run_options);
     if (app.got_subcommand("lint")) check(lint);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       app.exit(error);  // prints help, or the version
       exit_code = kDone;
     } else {
-      std::cerr << to_text(usage_error(app, error, arguments));
+      GlobalOptions global;
+      global.colours = wants_colours();
+      Terminal(global).print_error(usage_error(app, error, arguments));
       exit_code = kUsage;
     }
     return std::nullopt;
@@ -310,6 +344,8 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
     exit_code = kDone;
     return std::nullopt;
   }
+  result.global.command = called(app);
+  inspect.json = result.global.json;
   if (app.got_subcommand("inspect")) result.command = std::move(inspect);
   if (app.got_subcommand("explain")) result.command = std::move(explain);
   if (app.got_subcommand("opt")) result.command = std::move(opt);
@@ -322,7 +358,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   if (app.got_subcommand("run")) result.command = std::move(run_options);
   if (app.got_subcommand("push")) result.command = std::move(push);
   if (app.got_subcommand("lint")) result.command = std::move(lint);
-  if (app.got_subcommand("doctor")) result.command = doctor;
+  if (app.got_subcommand("doctor")) result.command = DoctorOptions{};
   return result;
 }
 

@@ -1,6 +1,8 @@
 #include "command_line.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace argosy::cli {
 namespace {
@@ -117,9 +119,33 @@ TEST(CommandLineTest, run_takes_media_one_file_a_flag) {
   EXPECT_EQ(options.prompt, "what is it?");
   EXPECT_EQ(options.max_new_tokens, 128);
   EXPECT_TRUE(options.raw);
-  EXPECT_EQ(refused({"run", "bundle"}), kUsage);
+  EXPECT_EQ(refused({"run", "bundle", "--prompt", ""}), kUsage);
   EXPECT_EQ(refused({"run", "bundle", "--prompt", "a", "--max-new-tokens", "0"}), kUsage);
   EXPECT_EQ(std::get<RunOptions>(parsed({"run", "bundle", "--audio", "a.wav"}).command).audios.size(), 1U);
+}
+
+TEST(CommandLineTest, run_reads_its_prompt_where_stdin_is_no_terminal) {
+  const int own = dup(STDIN_FILENO), none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(dup2(none, STDIN_FILENO), 0);
+  EXPECT_EQ(std::get<RunOptions>(parsed({"run", "bundle"}).command).prompt, "-");
+  EXPECT_EQ(std::get<RunOptions>(parsed({"run", "bundle", "--audio", "a.wav"}).command).prompt, "");
+  dup2(own, STDIN_FILENO);
+  close(none);
+  close(own);
+}
+
+TEST(CommandLineTest, run_takes_how_tokens_are_drawn) {
+  auto options = std::get<RunOptions>(parsed({"run", "bundle", "--prompt", "a", "--temperature", "0.7", "--top-k=40",
+                                              "--top_p", "0.9", "--seed", "7", "--system", "Be brief."})
+                                          .command);
+  EXPECT_EQ(options.temperature, 0.7);
+  EXPECT_EQ(options.top_k, 40);
+  EXPECT_EQ(options.top_p, 0.9);
+  EXPECT_EQ(options.seed, 7);
+  EXPECT_EQ(options.system, "Be brief.");
+  EXPECT_EQ(std::get<RunOptions>(parsed({"run", "bundle", "--prompt", "a"}).command).temperature, 0);
+  for (const char* wrong : {"--temperature=-1", "--top-k=0", "--top-p=2", "--seed=-1", "--seed=2147483648"})
+    EXPECT_EQ(refused({"run", "bundle", "--prompt", "a", wrong}), kUsage) << wrong;
 }
 
 TEST(CommandLineTest, push_takes_a_folder_and_a_repository_and_no_token) {
@@ -159,7 +185,7 @@ TEST(CommandLineTest, says_what_was_probably_meant) {
 
 TEST(CommandLineTest, says_which_values_there_are) {
   EXPECT_EQ(said({"export", "executorch", "--model", "m", "--qlinear", "4bit"}),
-            "error[invalid-input]: --qlinear: \"4bit\" is not one of 4w, 8da4w, 8da8w, 8w\n"
+            "error[invalid-input]: --qlinear: \"4bit\" is not one of 4w, 8a8w, 8da4w, 8da8w, 8w\n"
             "  hint: see argosy export executorch --help\n");
   EXPECT_NE(said({"export", "onnx", "--model", "m", "--for", "onnx"}).find("is not one of "), std::string::npos);
 }

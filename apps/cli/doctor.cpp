@@ -173,13 +173,12 @@ std::string as_text(const DoctorReport& report) {
   return format("installed\n{}\nmachine\n{}\nwhat that allows\n{}", installed.text(), places.text(), abilities.text());
 }
 
-std::string as_json(const DoctorReport& report) {
-  JsonWriter writer(JsonWriter::Layout::kIndented);
+void add_members(const DoctorReport& report, JsonWriter& writer) {
   auto text_or_null = [&](std::string_view key, const std::string& text) {
     writer.key(key);
     text.empty() ? writer.null() : writer.value(text);
   };
-  writer.begin_object().key("argosy").value(version()).key("compiler").value(report.compiler);
+  writer.key("argosy").value(version()).key("compiler").value(report.compiler);
   writer.key("build_type").value(report.build_type);
   text_or_null("python", report.python_path.value_or(""));
   writer.key("packages").begin_object();
@@ -196,13 +195,12 @@ std::string as_json(const DoctorReport& report) {
     text_or_null("reason", ability.reason);
     writer.end_object();
   }
-  writer.end_array().end_object();
-  return writer.take() + "\n";
+  writer.end_array();
 }
 
 }  // namespace
 
-int run_doctor(const DoctorOptions& options, const Environment& environment, Terminal& terminal) {
+int run_doctor(const DoctorOptions& /*options*/, const Environment& environment, Terminal& terminal) {
   DoctorReport report;
   report.compiler = ARGOSY_COMPILER;
   report.build_type = ARGOSY_BUILD_TYPE;
@@ -213,7 +211,9 @@ int run_doctor(const DoctorOptions& options, const Environment& environment, Ter
   measure_machine(report);
   count_schemas(report);
   judge(report);
-  return terminal.print(options.json ? as_json(report) : as_text(report)) ? kDone : kFailed;
+  if (!terminal.wants_json()) return terminal.print(as_text(report)) ? kDone : kFailed;
+  add_members(report, terminal.summary().members());
+  return kDone;
 }
 
 }  // namespace argosy::cli

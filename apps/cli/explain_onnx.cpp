@@ -38,22 +38,22 @@ std::string ports_text(const std::vector<OnnxValue>& values, const std::vector<b
 }
 
 /// Lists of layers, and which of them hold the same.
-void add_layers(Table& table, const std::vector<GraphPart>& parts) {
+void add_layers(Explanation& lines, const std::vector<GraphPart>& parts) {
   std::vector<uint32_t> layers = layers_of_parts(parts);
   size_t rows = 0;
   for (uint32_t list = 0; list < parts.size() && rows < kMaxRows; ++list) {
     if (layers[list] != 0) continue;
     for (const AlikeParts& alike : alike_parts(parts, list)) {
       if (rows == kMaxRows) {
-        table.add({"", "and others"});
+        lines.add({"", "and others"});
         break;
       }
       std::string nodes = count_of(parts[alike.parts[0]].nodes, "node");
-      table.add({rows++ == 0 ? "layers" : "", format("{} {}: {}{}", path_of(parts, list), alike.numbers,
+      lines.add({rows++ == 0 ? "layers" : "", format("{} {}: {}{}", path_of(parts, list), alike.numbers,
                                                      alike.parts.size() > 1 ? "the same " : "", nodes)});
     }
   }
-  if (rows == 0) table.add({"layers", "none, by the names of nodes"});
+  if (rows == 0) lines.add({"layers", "none, by the names of nodes"});
 }
 
 /// The same structure in several places.
@@ -88,7 +88,8 @@ std::vector<FoundEverywhere> found_everywhere(const GraphReport& graph) {
   return all;
 }
 
-void add_found(Table& table, const std::vector<FoundEverywhere>& all, StructureKind kind, std::string_view label) {
+void add_found(Explanation& lines, const std::vector<FoundEverywhere>& all, StructureKind kind,
+               std::string_view label) {
   size_t rows = 0, further = 0;
   auto is_of_kind = [&](const FoundEverywhere& each) { return each.found.kind == kind; };
   bool has_several = std::ranges::count_if(all, is_of_kind) > 1;
@@ -101,16 +102,16 @@ void add_found(Table& table, const std::vector<FoundEverywhere>& all, StructureK
     std::string text = format("{} × {}", format_count(each.count), each.found.what);
     if (!each.found.is_op) text += ", written out";
     if (!each.found.is_op || has_several) text += " " + each.where();
-    table.add({rows++ == 0 ? std::string(label) : "", std::move(text)});
+    lines.add({rows++ == 0 ? std::string(label) : "", std::move(text)});
     if (!each.found.is_op)
-      table.add({"", each.found.why.empty() ? "why: the graph does not show it" : "why: " + each.found.why});
+      lines.add({"", each.found.why.empty() ? "why: the graph does not show it" : "why: " + each.found.why});
   }
-  if (rows == 0) table.add({std::string(label), "none found"});
-  if (further > 0) table.add({"", count_of(further, "other kind")});
+  if (rows == 0) lines.add({std::string(label), "none found"});
+  if (further > 0) lines.add({"", count_of(further, "other kind")});
 }
 
-void add_caches(Table& table, const GraphReport& graph) {
-  if (graph.states.empty()) return table.add({"caches", "none, by the names of inputs and outputs"});
+void add_caches(Explanation& lines, const GraphReport& graph) {
+  if (graph.states.empty()) return lines.add({"caches", "none, by the names of inputs and outputs"});
   size_t rows = 0;
   for (const CacheTotal& total : graph.caches) {
     if (rows == kMaxRows) break;
@@ -127,53 +128,52 @@ void add_caches(Table& table, const GraphReport& graph) {
       }
       text += format(", {} a token ({}): {} tokens", count_of(total.bytes, "byte"), total.dim, join(sizes, ", "));
     }
-    table.add({rows++ == 0 ? "caches" : "", std::move(text)});
+    lines.add({rows++ == 0 ? "caches" : "", std::move(text)});
   }
 }
 
 }  // namespace
 
-std::string onnx_explanation(const std::string& path, const OnnxReport& report) {
+Explanation onnx_explanation(const std::string& path, const OnnxReport& report) {
   const OnnxModel& model = report.model;
   GraphReport graph = report_graph(model);
   uint64_t bytes = 0;
   for (const DTypeTotal& total : report.totals) bytes += total.bytes;
-  std::string text = format("{}: {}, {}, {} of weights\n", printable(path), describe(InputKind::kOnnx),
-                            count_of(model.graph.nodes.size(), "node"), format_bytes(bytes));
-  Table table("ll");
+  Explanation lines(format("{}: {}, {}, {} of weights", printable(path), describe(InputKind::kOnnx),
+                           count_of(model.graph.nodes.size(), "node"), format_bytes(bytes)));
   std::vector<std::string> opsets, ops, weights, largest;
   for (const auto& [domain, version] : model.opset_imports)
     opsets.push_back(format("{} {}", domain.empty() ? "ai.onnx" : domain, version));
-  table.add({"opsets", some_of(opsets, 0, "other")});
+  lines.add({"opsets", some_of(opsets, 0, "other")});
   std::vector<bool> is_past(model.inputs.size()), is_present(model.outputs.size());
   for (const CacheState& state : graph.states) {
     if (state.input) is_past[*state.input] = true;
     if (state.output) is_present[*state.output] = true;
   }
-  table.add({"inputs", ports_text(model.inputs, is_past, "past state")});
-  table.add({"outputs", ports_text(model.outputs, is_present, "present state")});
+  lines.add({"inputs", ports_text(model.inputs, is_past, "past state")});
+  lines.add({"outputs", ports_text(model.outputs, is_present, "present state")});
   for (const OnnxOpCount& op : model.ops)
     ops.push_back(format("{} {}", format_count(op.count), onnx_op_name(op.domain, op.op_type)));
-  table.add({"ops", some_of(ops, 0, "other op")});
-  add_layers(table, graph.parts);
+  lines.add({"ops", some_of(ops, 0, "other op")});
+  add_layers(lines, graph.parts);
   std::vector<FoundEverywhere> all = found_everywhere(graph);
-  add_found(table, all, StructureKind::kAttention, "attention");
-  add_found(table, all, StructureKind::kNorm, "norms");
-  add_found(table, all, StructureKind::kRotary, "rotary");
+  add_found(lines, all, StructureKind::kAttention, "attention");
+  add_found(lines, all, StructureKind::kNorm, "norms");
+  add_found(lines, all, StructureKind::kRotary, "rotary");
   std::vector<DTypeTotal> totals = report.totals;
   std::ranges::sort(totals, std::greater{}, [](const DTypeTotal& each) { return std::pair(each.bytes, each.dtype); });
   for (const DTypeTotal& total : totals)
     weights.push_back(
         format("{} {} in {}", format_bytes(total.bytes), to_text(total.dtype), count_of(total.tensors, "tensor")));
-  table.add({"weights", weights.empty() ? "none" : some_of(weights, 0, "other dtype")});
+  lines.add({"weights", weights.empty() ? "none" : some_of(weights, 0, "other dtype")});
   for (size_t i = 0; i < std::min<size_t>(report.by_size.size(), 2); ++i) {
     const OnnxInitializer& tensor = model.initializers[report.by_size[i]];
     largest.push_back(format("{} {}, {}", tensor.name, argosy::type_text(tensor), format_bytes(tensor.bytes)));
   }
-  if (!largest.empty()) table.add({"largest", join(largest, "; ")});
-  add_caches(table, graph);
-  for (size_t i = 0; i < std::min(report.warnings.size(), kMaxRows); ++i) table.add({"warning", report.warnings[i]});
-  return text + table.text();
+  if (!largest.empty()) lines.add({"largest", join(largest, "; ")});
+  add_caches(lines, graph);
+  for (size_t i = 0; i < std::min(report.warnings.size(), kMaxRows); ++i) lines.add({"warning", report.warnings[i]});
+  return lines;
 }
 
 }  // namespace argosy::cli

@@ -70,41 +70,40 @@ std::string states_text(const executorch::ProgramFile& file, const Method& metho
   return text;
 }
 
-void add_method(Table& table, const executorch::ProgramFile& file, const Method& method,
+void add_method(Explanation& lines, const executorch::ProgramFile& file, const Method& method,
                 const PteMethodReport& report) {
-  table.add(
+  lines.add(
       {"method", format("{}: {}, {} of them calls of delegates", method.name,
                         count_of(method.instructions.size(), "instruction"), format_count(report.delegate_calls))});
-  table.add({"kernels", most_frequent(report.kernels)});
+  lines.add({"kernels", most_frequent(report.kernels)});
   for (const BackendReport& each : report.backends) {
-    table.add({"delegates",
+    lines.add({"delegates",
                format("{} {}, {}, {}: {}", format_count(each.delegates), each.backend, count_of(each.nodes, "node"),
                       format_bytes(each.payload_bytes), most_frequent(each.kinds))});
   }
-  table.add({"attention", attention_text(report)});
-  table.add(
+  lines.add({"attention", attention_text(report)});
+  lines.add(
       {"memory", format("{} for a call, {} of it live at once",
                         format_bytes(method.arenas.empty() ? 0 : method.arenas[0]), format_bytes(report.peak_bytes))});
-  table.add({"caches", states_text(file, method)});
+  lines.add({"caches", states_text(file, method)});
 }
 
 }  // namespace
 
-std::string pte_explanation(const std::string& path, const PteReport& report) {
+Explanation pte_explanation(const std::string& path, const PteReport& report) {
   const executorch::ProgramFile& file = report.file;
   std::vector<size_t> computing;  // the others are constants
   for (size_t i = 0; i < file.methods.size(); ++i) {
     if (!file.methods[i].instructions.empty() || !file.methods[i].inputs.empty()) computing.push_back(i);
   }
-  std::string text = format("{}: {}, {} and {}, {}\n", printable(path), describe(InputKind::kExecutorch),
-                            count_of(computing.size(), "method"),
-                            count_of(file.methods.size() - computing.size(), "constant"), format_bytes(file.bytes));
-  Table table("ll");
+  Explanation lines(format("{}: {}, {} and {}, {}", printable(path), describe(InputKind::kExecutorch),
+                           count_of(computing.size(), "method"),
+                           count_of(file.methods.size() - computing.size(), "constant"), format_bytes(file.bytes)));
   for (size_t i = 0; i < std::min(computing.size(), kMaxMethods); ++i)
-    add_method(table, file, file.methods[computing[i]], report.methods[computing[i]]);
-  if (computing.size() > kMaxMethods) table.add({"", count_of(computing.size() - kMaxMethods, "other method")});
-  table.add({"data", format("{}, {} with names", format_bytes(file.data_bytes), count_of(file.data.size(), "piece"))});
-  return text + table.text();
+    add_method(lines, file, file.methods[computing[i]], report.methods[computing[i]]);
+  if (computing.size() > kMaxMethods) lines.add({"", count_of(computing.size() - kMaxMethods, "other method")});
+  lines.add({"data", format("{}, {} with names", format_bytes(file.data_bytes), count_of(file.data.size(), "piece"))});
+  return lines;
 }
 
 }  // namespace argosy::cli

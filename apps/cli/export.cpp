@@ -129,6 +129,9 @@ Status dry_run(const ExportOptions& options, const Backend& backend, const Expor
                Terminal& terminal) {
   ARGOSY_TRY_STATUS(check_replaceable(destination));
   const Checkpoint& checkpoint = jobs[0]->checkpoint;
+  JsonWriter& writer = terminal.summary().members();
+  writer.key("dry_run").value(true).key("output").value(destination.path.string());
+  writer.key("model").value(jobs[0]->request.model.string()).key("checkpoint_bytes").value(checkpoint.total_bytes());
   Table table("ll", 0);
   table.add({"model", jobs[0]->request.model.string()});
   table.add(
@@ -136,6 +139,7 @@ Status dry_run(const ExportOptions& options, const Backend& backend, const Expor
                             count_of(checkpoint.files().size(), "file"), format_bytes(checkpoint.total_bytes()))});
   ARGOSY_TRY(bool is_exact, add_states(table, jobs, environment));
   std::string output = destination.path.string();
+  writer.key("is_exact").value(is_exact);
   if (is_exact) {
     ARGOSY_TRY_STATUS(obtain_captures(jobs, environment, terminal));
     ARGOSY_TRY(std::unique_ptr<Export> prepared, prepare(jobs, backend, destination, diagnostics));
@@ -149,14 +153,18 @@ Status dry_run(const ExportOptions& options, const Backend& backend, const Expor
         table.add({"would write", format("{}, {}, {}", path.string(), format_bytes(file.bytes), what)});
     }
     table.add({"peak memory", format("at most {}", format_bytes(peak_rss_bytes() + scratch))});
+    write_files(*prepared, writer);
+    writer.key("peak_memory_bytes").value(peak_rss_bytes() + scratch);
   } else {
     table.add({"would write", format("{}{}, about {}", output, destination.is_folder ? "/" : "",
                                      format_bytes(checkpoint.total_bytes()))});
     table.add({"peak memory", "not known before the capture is made"});
   }
-  if (auto space = disk_space_for(destination.path))
+  if (auto space = disk_space_for(destination.path)) {
     table.add({"free disk", format("{} in {}", format_bytes(space->free_bytes), space->folder.string())});
-  if (terminal.print(table.text())) return {};
+    writer.key("free_disk_bytes").value(space->free_bytes);
+  }
+  if (terminal.wants_json() || terminal.print(table.text())) return {};
   return fail(ErrorCode::kIo, "cannot write to stdout", "check where it leads to");
 }
 
@@ -222,7 +230,9 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
   if (options.dry_run) {
     ARGOSY_TRY(std::string missing, missing_parts(options.source, ModelParts::kWeights, environment));
     if (!missing.empty()) {
-      terminal.print(format("the Hub's cache lacks {}, which would be downloaded first\n", missing));
+      terminal.summary().members().key("dry_run").value(true).key("would_download").value(missing);
+      if (!terminal.wants_json())
+        terminal.print(format("the Hub's cache lacks {}, which would be downloaded first\n", missing));
       return kDone;
     }
   }
@@ -245,6 +255,8 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
   if (checks.size() < jobs.size()) {
     terminal.print_error(
         format("argosy: nothing is written to {}; --check off exports it anyway\n", destination.path.string()));
+    terminal.summary().set_failure("wrong-results", "the export differs from the model on a small random-weight copy",
+                                   "--check off exports it anyway");
     return kWrong;
   }
   ExportWriteOptions write;
@@ -273,13 +285,17 @@ Result<ExitCode> export_model(const ExportOptions& options, const Backend& backe
         format("error[wrong-results]: the export differs from the model in the calls above; nothing is written to {}\n"
                "  hint: please report it with these lines; --check off exports it anyway\n",
                destination.path.string()));
+    terminal.summary().set_failure("wrong-results", "the export differs from the model with its own weights",
+                                   "--check off exports it anyway");
     return kWrong;
   }
   ARGOSY_TRY_STATUS(std::move(written));
   terminal.end_stage();
   const auto end = Clock::now();
-  print_summary(*prepared, jobs, checks, backend, std::chrono::duration<double>(end - start_of_writing).count(),
-                std::chrono::duration<double>(end - start).count(), terminal);
+  const double writing = std::chrono::duration<double>(end - start_of_writing).count();
+  print_summary(*prepared, jobs, checks, backend, writing, std::chrono::duration<double>(end - start).count(),
+                terminal);
+  write_summary(*prepared, jobs, checks, backend, writing, terminal.summary().members());
   return kDone;
 }
 

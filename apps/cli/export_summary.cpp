@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "driver/process_memory.h"
 #include "engines/engine.h"
+#include "io/json.h"
 #include "table.h"
 
 namespace argosy::cli {
@@ -72,6 +73,52 @@ std::string next_step(const Export& prepared, const ExportJobs& jobs, const Back
   const std::string word = shell_word(path.string());
   if (generates_text(prepared, *jobs[0], backend)) return format("argosy run {} --prompt \"Hello\"", word);
   return format("argosy explain {}", word);
+}
+
+void write_files(const Export& prepared, JsonWriter& writer) {
+  const ExportDestination& destination = prepared.destination();
+  writer.key("files").begin_array();
+  for (const ExportFile& file : prepared.files()) {
+    std::filesystem::path folder = destination.is_folder ? destination.path : destination.path.parent_path();
+    writer.begin_object().key("path").value((folder / file.file).string()).key("bytes").value(file.bytes);
+    writer.key("linked_bytes").value(file.linked_bytes).key("components").begin_array();
+    for (const std::string& name : file.components) writer.value(name);
+    writer.end_array().end_object();
+  }
+  writer.end_array().key("total_bytes").value(prepared.total_bytes());
+}
+
+void write_summary(const Export& prepared, const ExportJobs& jobs, const std::vector<ExportCheck>& checks,
+                   const Backend& backend, double writing, JsonWriter& writer) {
+  const ExportOptions& options = jobs[0]->options;
+  auto write_lines = [&](const char* key, const std::vector<std::string>& lines) {
+    writer.key(key).begin_array();
+    for (const std::string& line : lines) writer.value(line);
+    writer.end_array();
+  };
+  writer.key("output").value(prepared.destination().path.string());
+  writer.key("is_folder").value(prepared.destination().is_folder);
+  writer.key("model").value(options.source.model).key("model_class").value(prepared.model_class());
+  writer.key("engine");
+  backend.name == "onnx" ? writer.value(options.backend_options.onnx.engine) : writer.null();
+  write_files(prepared, writer);
+  write_lines("components", component_names(prepared));
+  write_lines("summary", prepared.summary());
+  write_lines("limits", prepared.limits());
+  write_lines("fixed_dims", prepared.fixed_dims());
+  writer.key("checks").begin_array();
+  bool is_verified = true;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    is_verified = is_verified && (checks[i].kind == "twin" || checks[i].kind == "full");
+    writer.begin_object().key("variant").value(jobs[i]->variant).key("kind").value(checks[i].kind);
+    writer.key("why").value(checks[i].why).key("compared").value(checks[i].compared).key("quality");
+    auto quality = JsonDocument::parse(checks[i].quality, "quality");
+    quality ? writer.value(quality->root()) : writer.null();
+    writer.end_object();
+  }
+  writer.end_array().key("is_verified").value(is_verified);
+  writer.key("writing_seconds").value(writing).key("peak_memory_bytes").value(peak_rss_bytes());
+  writer.key("next").value(next_step(prepared, jobs, backend));
 }
 
 void print_summary(const Export& prepared, const ExportJobs& jobs, const std::vector<ExportCheck>& checks,

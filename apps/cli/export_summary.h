@@ -19,4 +19,11 @@ std::string next_step(const Export& prepared, const ExportJobs& jobs, const Back
 void print_summary(const Export& prepared, const ExportJobs& jobs, const std::vector<ExportCheck>& checks,
                    const Backend& backend, double writing, double all, Terminal& terminal);
 
+/// The same for scripts.
+void write_summary(const Export& prepared, const ExportJobs& jobs, const std::vector<ExportCheck>& checks,
+                   const Backend& backend, double writing, JsonWriter& writer);
+
+/// The files that an export writes, or would: "files" and "total_bytes".
+void write_files(const Export& prepared, JsonWriter& writer);
+
 }  // namespace argosy::cli

@@ -20,11 +20,10 @@ Result<bool> run_one(const std::string& path, bool update, Terminal& terminal) {
   if (difference.empty()) return true;
   if (update) {
     ARGOSY_TRY_STATUS(write_file(path, with_outcome(golden, outcome), Overwrite::kReplace));
-    terminal.print(format("updated {}\n", path));
+    if (!terminal.wants_json()) terminal.print(format("updated {}\n", path));
     return true;
   }
-  terminal.print(difference);
-  terminal.print(format("to accept it: tools/update_goldens.py {}\n", path));
+  if (!terminal.wants_json()) terminal.print(format("{}to accept it: tools/update_goldens.py {}\n", difference, path));
   return false;
 }
 
@@ -37,7 +36,9 @@ int run_golden_files(const OptOptions& options, Terminal& terminal) {
     if (!is_fine) terminal.print_error(is_fine.error());
     failures += !is_fine || !*is_fine;
   }
-  terminal.print(format("{}, {} failed\n", count_of(options.golden.size(), "golden file"), failures));
+  terminal.summary().members().key("golden_files").value(options.golden.size()).key("failed").value(failures);
+  if (!terminal.wants_json())
+    terminal.print(format("{}, {} failed\n", count_of(options.golden.size(), "golden file"), failures));
   return failures == 0 ? kDone : kFailed;
 }
 

@@ -80,6 +80,7 @@ int run_inspect(const InspectOptions& options, const Environment& environment, T
     terminal.print_further(diagnostics, text.error());
     return kFailed;
   }
+  terminal.summary().leave();
   return terminal.print(*text) ? kDone : kFailed;
 }
 

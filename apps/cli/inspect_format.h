@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "explanation.h"
 #include "inspect/graph_report.h"
 #include "inspect/inspect.h"
 #include "inspect/inspect_pte.h"
@@ -15,8 +16,8 @@ std::string pte_text(const std::string& path, const PteReport& report, size_t to
 std::string program_text(const std::string& path, InputKind kind, const ProgramReport& report, size_t top);
 
 // In short, a few lines: what it is made of and what was recognised in it. `report` of ONNX has its nodes.
-std::string onnx_explanation(const std::string& path, const OnnxReport& report);
-std::string pte_explanation(const std::string& path, const PteReport& report);
+Explanation onnx_explanation(const std::string& path, const OnnxReport& report);
+Explanation pte_explanation(const std::string& path, const PteReport& report);
 
 // Everything, as one compact JSON object on one line. Members are only ever added.
 std::string checkpoint_json(const std::string& path, const CheckpointReport& report);

@@ -34,10 +34,9 @@ std::string as_text(const LintReport& report) {
                        count_of(report.files, "file"));
 }
 
-std::string as_json(const LintReport& report) {
-  JsonWriter writer(JsonWriter::Layout::kIndented);
+void add_members(const LintReport& report, JsonWriter& writer) {
   Counts counts = counts_of(report);
-  writer.begin_object().key("engine").value(report.engine);
+  writer.key("engine").value(report.engine);
   writer.key("errors").value(counts.errors).key("warnings").value(counts.warnings);
   writer.key("graphs").value(static_cast<uint64_t>(report.graphs));
   writer.key("files").value(static_cast<uint64_t>(report.files));
@@ -47,8 +46,7 @@ std::string as_json(const LintReport& report) {
     writer.key("file").value(finding.file).key("what").value(finding.what).key("hint").value(finding.hint);
     writer.end_object();
   }
-  writer.end_array().end_object();
-  return writer.take() + "\n";
+  writer.end_array();
 }
 
 std::string rules_as_text() {
@@ -59,29 +57,34 @@ std::string rules_as_text() {
   return table.text();
 }
 
-std::string rules_as_json() {
-  JsonWriter writer(JsonWriter::Layout::kIndented);
-  writer.begin_object().key("rules").begin_array();
+void add_rules(JsonWriter& writer) {
+  writer.key("rules").begin_array();
   for (const engines::LintRuleInfo& rule : engines::lint_rules()) {
     writer.begin_object().key("engine");
     rule.engine.empty() ? writer.null() : writer.value(rule.engine);
     writer.key("rule").value(rule.name).key("severity").value(severity_name(rule.severity));
     writer.key("what").value(rule.what).end_object();
   }
-  writer.end_array().end_object();
-  return writer.take() + "\n";
+  writer.end_array();
 }
 
 }  // namespace
 
 int run_lint(const LintOptions& options, Terminal& terminal) {
-  if (options.list_rules) return terminal.print(options.json ? rules_as_json() : rules_as_text()) ? kDone : kFailed;
+  if (options.list_rules) {
+    if (!terminal.wants_json()) return terminal.print(rules_as_text()) ? kDone : kFailed;
+    add_rules(terminal.summary().members());
+    return kDone;
+  }
   Result<LintReport> report = lint_folder(options.folder, options.engine);
   if (!report) {
     terminal.print_error(report.error());
     return kFailed;
   }
-  if (!terminal.print(options.json ? as_json(*report) : as_text(*report))) return kFailed;
+  if (terminal.wants_json())
+    add_members(*report, terminal.summary().members());
+  else if (!terminal.print(as_text(*report)))
+    return kFailed;
   return report->has_errors() ? kWrong : kDone;
 }
 

@@ -118,6 +118,15 @@ class Observer {
     terminal_.print_error(table.text());
   }
 
+  void add_members(JsonWriter& writer) const {
+    writer.key("passes").begin_array();
+    for (const PassTime& time : times_) {
+      writer.begin_object().key("name").value(time.pass).key("seconds").value(time.seconds);
+      writer.key("has_changed").value(time.has_changed).end_object();
+    }
+    writer.end_array();
+  }
+
   Watch& watch() { return watch_; }
 
  private:
@@ -167,7 +176,14 @@ Status check_text(const Program& program) {
 
 Status write_result(const OptOptions& options, const InputProgram& input, Terminal& terminal, Watch& watch,
                     Diagnostics& diagnostics) {
+  JsonWriter& writer = terminal.summary().members();
+  writer.key("output");
+  options.output.empty() || is_stdout(options) ? writer.null() : writer.value(options.output);
   if (is_stdout(options)) {
+    if (terminal.wants_json()) {
+      writer.key("program").value(print(input.program));
+      return {};
+    }
     if (terminal.print(print(input.program))) return {};
     return fail(ErrorCode::kIo, "cannot write to stdout", "check where it leads to");
   }
@@ -180,6 +196,14 @@ Status write_result(const OptOptions& options, const InputProgram& input, Termin
 }
 
 int list_passes(Terminal& terminal) {
+  if (terminal.wants_json()) {
+    JsonWriter& writer = terminal.summary().members();
+    writer.key("passes").begin_array();
+    for (const NamedPass& pass : every_pass())
+      writer.begin_object().key("name").value(pass.name).key("what").value(pass.summary).end_object();
+    writer.end_array();
+    return kDone;
+  }
   Table table("ll");
   for (const NamedPass& pass : every_pass()) table.add({std::string(pass.name), std::string(pass.summary)});
   return terminal.print(table.text()) ? kDone : kFailed;
@@ -202,6 +226,7 @@ Status opt(const OptOptions& options, const Environment& environment, Terminal& 
   PassContext context{diagnostics};
   ARGOSY_TRY([[maybe_unused]] bool has_changed, verify_and_run(pipeline, input.program, context, observer.hooks()));
   ARGOSY_TRY_STATUS(observer.watch().dump_status());
+  observer.add_members(terminal.summary().members().key("nodes").value(node_count));
   if (options.check_text) {
     ARGOSY_TRY_STATUS(check_text(input.program));
     terminal.print_error(format("verified {} nodes; the text reads back as the same program\n", node_count));

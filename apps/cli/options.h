@@ -22,6 +22,8 @@ struct GlobalOptions {
   LogLevel log_level = LogLevel::kWarn;
   ProgressMode progress = ProgressMode::kAuto;
   bool colours = true;  // where stderr is a terminal
+  bool json = false;    // the result as one JSON object on stdout, in the place of text
+  std::string command;  // as it is called: "export onnx"
 };
 
 /// What the environment says. Read here and nowhere below.
@@ -98,7 +100,7 @@ enum class CacheAction : uint8_t { kList, kPrune, kImport, kExport };
 
 struct CacheOptions {
   CacheAction action = CacheAction::kList;
-  bool json = false;
+  bool is_long = false;
   bool all = false, dry_run = false;
   int older_than_days = -1;  // negative: of any age
   std::string path;          // what to import, or where to export to
@@ -160,17 +162,21 @@ struct CheckOptions {
   std::string variant;                                // of several in a bundle; empty: what its engine opens by itself
   std::map<std::string, std::string> adapters_apart;  // folders by names, of adapters that the bundle has
   int tokens = 0;                                     // greedy ones in the bundle's engine, instead of calls; 0: calls
-  bool json = false;
 };
 
 struct RunOptions {
   std::string bundle;
-  std::string variant;  // of several in it; empty: what its engine opens by itself
-  std::string adapter;  // of those that are in it; empty: none
-  std::string prompt;
+  std::string variant;                      // of several in it; empty: what its engine opens by itself
+  std::string adapter;                      // of those that are in it; empty: none
+  std::string prompt;                       // "-": standard input
+  std::string system;                       // what a chat begins with; empty: nothing
   std::vector<std::string> images, audios;  // files
   int max_new_tokens = 128;
-  bool raw = false;  // without the chat template
+  double temperature = 0;  // 0: the best token is always taken
+  int top_k = 0;           // 0: among all
+  double top_p = -1;       // negative: likewise
+  int64_t seed = -1;       // negative: any
+  bool raw = false;        // without the chat template
 };
 
 struct PushOptions {
@@ -185,13 +191,10 @@ struct PushOptions {
 struct LintOptions {
   std::string folder;
   std::string engine;  // empty: the one that the folder is for
-  bool json = false;
   bool list_rules = false;
 };
 
-struct DoctorOptions {
-  bool json = false;
-};
+struct DoctorOptions {};
 
 using CommandOptions =
     std::variant<InspectOptions, ExplainOptions, OptOptions, ReplayOptions, CaptureOptions, CacheOptions,

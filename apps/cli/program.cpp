@@ -60,13 +60,13 @@ int run_program(int count, char** values, const ExportHooks* hooks) {
   command_line->global.colours = wants_colours();
   Terminal terminal(command_line->global);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that a limit does not allow is then an error like any other
-  auto start = std::chrono::steady_clock::now();
+  auto seconds = [start = std::chrono::steady_clock::now()] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   try {
     int result = run(*command_line, terminal);
-    std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    terminal.log(LogLevel::kInfo,
-                 format("took {:.3f} s, peak memory {}", elapsed.count(), format_bytes(peak_rss_bytes())));
-    return result;
+    terminal.log(LogLevel::kInfo, format("took {:.3f} s, peak memory {}", seconds(), format_bytes(peak_rss_bytes())));
+    return terminal.print_summary(result, seconds());
   } catch (const InternalError& error) {
     terminal.print_error({ErrorCode::kInternal, error.what(), "this is a bug in argosy; please report it"});
   } catch (const std::bad_alloc&) {
@@ -74,7 +74,7 @@ int run_program(int count, char** values, const ExportHooks* hooks) {
   } catch (const std::exception& error) {
     terminal.print_error({ErrorCode::kInternal, error.what(), "this is a bug in argosy; please report it"});
   }
-  return kFailed;
+  return terminal.print_summary(kFailed, seconds());
 }
 
 }  // namespace argosy::cli

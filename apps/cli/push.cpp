@@ -18,8 +18,12 @@ int run_push(const PushOptions& options, const Environment& environment, Termina
   if (options.is_private) command.emplace_back("--private");
   if (options.all_files) command.emplace_back("--all-files");
   if (options.dry_run) command.emplace_back("--dry-run");
+  if (terminal.wants_json()) command.emplace_back("--json");
   command.insert(command.end(), {"--", options.folder, options.repository});
-  if (auto exit_code = run_through(command)) return *exit_code;
+  if (auto exit_code = run_through(command)) {
+    terminal.summary().leave();
+    return *exit_code;
+  }
   terminal.print_error(Error{ErrorCode::kIo, format("{} cannot be started", pythons[0]),
                              "check that it is a Python interpreter; ARGOSY_PYTHON names another"});
   return kFailed;

@@ -197,6 +197,7 @@ Result<Obtained> obtain_by_python(const PythonWork& work, const Environment& env
   CacheWork cache_work;
   cache_work.kind = work.kind;
   cache_work.key = work.key;
+  cache_work.name = model_name(work.request.model);
   cache_work.renew = work.renew;
   cache_work.make = [&](const std::filesystem::path& output) { return run(work, output, environment, terminal); };
   cache_work.on_wait = [&] {

@@ -17,14 +17,16 @@ int run_replay(const ReplayOptions& options, Terminal& terminal) {
   }
   std::string passes = join(reproducer->passes, ", ");
   Status status = replay(*reproducer);
+  bool is_same = !status && to_text(status.error()) == reproducer->error;
+  terminal.summary().members().key("outcome").value(status ? "passes" : is_same ? "same error" : "another error");
   if (status) {
-    terminal.print(format("passes now: {}\n", passes));
+    if (!terminal.wants_json()) terminal.print(format("passes now: {}\n", passes));
     return kDone;
   }
   terminal.print_error(status.error());
-  bool is_same = to_text(status.error()) == reproducer->error;
-  terminal.print(is_same ? "fails with the same error\n"
-                         : format("fails with another error; it was:\n{}", reproducer->error));
+  if (!terminal.wants_json())
+    terminal.print(is_same ? "fails with the same error\n"
+                           : format("fails with another error; it was:\n{}", reproducer->error));
   return kFailed;
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/text.h"
 #include "export_summary.h"
 #include "python_failure.h"
 #include "terminal.h"
@@ -96,6 +97,40 @@ TEST(TerminalTest, stages_are_plain_lines_where_there_is_no_terminal) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "[1/3] Tracing A… 0.0 s\n[2/3] Verifying…\nargosy: warning: slow\n[2/3] Verifying… it passed before\n"
             "[3/3] Writing… failed after 0.0 s\nerror[io]: disk full\n  hint: make room\n");
+}
+
+TEST(TerminalTest, warnings_of_one_kind_are_one) {
+  testing::internal::CaptureStderr();
+  {
+    Terminal terminal({});
+    for (int layer : {0, 1, 2, 1})
+      terminal.log(LogLevel::kWarn, format("layers.{}.weight stays as it is: rows of {} are short", layer, layer + 7));
+    terminal.log(LogLevel::kWarn, "\"a b\" is damaged and not used");
+    terminal.log(LogLevel::kWarn, "rows are short");
+    terminal.log(LogLevel::kWarn, "a.onnx: \"x (4)\", \"y (4)\" are fixed");
+    terminal.log(LogLevel::kWarn, "b.onnx: \"x (4)\" are fixed");
+    terminal.log(LogLevel::kWarn, "\"c\" is damaged and not used");
+    terminal.begin_stage("Writing");
+    terminal.end_stage("done");
+    terminal.log(LogLevel::kWarn, "\"d\" is damaged and not used");
+  }
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "argosy: warning: layers.0.weight stays as it is: rows of 7 are short (and 2 more like it; --log-level info "
+      "shows them)\n"
+      "argosy: warning: \"a b\" is damaged and not used (and 1 more like it; --log-level info shows them)\n"
+      "argosy: warning: rows are short\n"
+      "argosy: warning: a.onnx: \"x (4)\", \"y (4)\" are fixed (and 1 more like it; --log-level info shows them)\n"
+      "Writing… done\n"
+      "argosy: warning: \"d\" is damaged and not used\n");
+}
+
+TEST(TerminalTest, who_asks_for_more_gets_each_warning) {
+  testing::internal::CaptureStderr();
+  Terminal terminal({LogLevel::kInfo});
+  for (int layer : {0, 1}) terminal.log(LogLevel::kWarn, format("layer {} is short", layer));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "argosy: warning: layer 0 is short\nargosy: warning: layer 1 is short\n");
 }
 
 TEST(TerminalTest, stages_are_not_mixed_into_json) {

@@ -154,10 +154,10 @@ std::optional<int> run_lines(const std::vector<std::string>& command,
   return exit_code_of(pid);
 }
 
-std::optional<int> run_through(const std::vector<std::string>& command) {
+std::optional<int> run_through(const std::vector<std::string>& command, Input input) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  if (input == Input::kNone) posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   pid_t pid = 0;
   if (!spawn(command, actions, pid)) return std::nullopt;
   return exit_code_of(pid);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -27,8 +28,11 @@ std::optional<int> run_lines(const std::vector<std::string>& command,
                              const std::function<void(std::string_view)>& on_line,
                              const std::function<bool()>& is_enough = {}, const std::function<void()>& on_tick = {});
 
+/// Whether a program is to read what this one is given on stdin.
+enum class Input : uint8_t { kNone, kOwn };
+
 /// The same with this program's stdout and stderr, for what users are to see as it is.
-std::optional<int> run_through(const std::vector<std::string>& command);
+std::optional<int> run_through(const std::vector<std::string>& command, Input input = Input::kNone);
 
 /// The full path of this program; empty if the system does not say.
 std::string own_program();

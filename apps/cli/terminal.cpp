@@ -11,6 +11,7 @@
 #include "driver/process_memory.h"
 #include "io/json.h"
 #include "table.h"
+#include "wrap.h"
 
 namespace argosy::cli {
 namespace {
@@ -19,17 +20,24 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kInterval = std::chrono::milliseconds(100);
 constexpr int kBarWidth = 24;
 constexpr size_t kMaxFurtherErrors = 9;
+constexpr size_t kLeastColumns = 40;  // in which lines are broken between words
 constexpr std::string_view kClearLine = "\r\x1b[K";
 constexpr std::string_view kBold = "\x1b[1m", kRed = "\x1b[1;31m", kYellow = "\x1b[33m", kCyan = "\x1b[36m",
                            kPlain = "\x1b[0m";
 
 bool is_terminal() { return isatty(STDERR_FILENO) != 0; }
 
+/// Of the terminal; 0: it does not say.
+size_t columns() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 ? 0 : size.ws_col;
+}
+
 /// A line that is drawn again must not wrap.
 std::string cut_to_width(std::string text) {
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2 || text.size() < size.ws_col) return text;
-  size_t end = size.ws_col - size_t{1};
+  const size_t width = columns();
+  if (width < 2 || text.size() < width) return text;
+  size_t end = width - 1;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // no half character
   return text.substr(0, end);
 }
@@ -100,27 +108,47 @@ struct Terminal::StageState {
 };
 
 Terminal::Terminal(const GlobalOptions& options)
-    : options_(options), state_(std::make_unique<ProgressState>()), stage_(std::make_unique<StageState>()) {}
+    : options_(options),
+      summary_(options.command),
+      state_(std::make_unique<ProgressState>()),
+      stage_(std::make_unique<StageState>()) {}
 
-Terminal::~Terminal() { clear_bar(); }
+Terminal::~Terminal() {
+  show_warnings();
+  clear_bar();
+}
 
 bool Terminal::print(std::string_view text) {
+  show_warnings();
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
 }
 
 void Terminal::log(LogLevel level, std::string_view text) {
   if (level > options_.log_level) return;
+  // Who asks for more than warnings gets each of them.
+  if (level == LogLevel::kWarn && options_.log_level == LogLevel::kWarn) return warnings_.add(text);
   print_error(format("{}{}\n", level_prefix(level), text));
 }
 
+void Terminal::show_warnings() {
+  for (const std::string& line : warnings_.take()) write_error(format("{}{}\n", level_prefix(LogLevel::kWarn), line));
+}
+
 void Terminal::print_error(std::string_view text) {
+  show_warnings();
+  write_error(text);
+}
+
+void Terminal::write_error(std::string_view text) {
   clear_bar();
-  std::string shown = coloured(std::string(text));
+  const size_t width = is_terminal() ? columns() : 0;
+  std::string shown = coloured(width < kLeastColumns ? std::string(text) : wrapped(text, width));
   std::fwrite(shown.data(), 1, shown.size(), stderr);
 }
 
 void Terminal::print_error(const Error& error) {
   fail_stage();
+  summary_.set_failure(code_name(error.code), error.message, error.hint);
   // Messages show parts of files; only the line feeds are ours.
   std::string text = to_text(error), safe;
   std::string_view rest = text;
@@ -145,6 +173,11 @@ void Terminal::print_further(const Diagnostics& diagnostics, const Error& printe
     ++shown;
   }
   if (left_out > 0) print_error(format("… and {} more\n", count_of(left_out, "error")));
+}
+
+int Terminal::print_summary(int exit_code, double seconds) {
+  if (!options_.json || summary_.is_left()) return exit_code;
+  return print(summary_.text(exit_code, seconds)) || exit_code != kDone ? exit_code : kFailed;
 }
 
 ProgressHook Terminal::progress_hook() {
@@ -203,6 +236,7 @@ void Terminal::expect_stages(size_t count) {
 }
 
 void Terminal::begin_stage(std::string_view text) {
+  show_warnings();
   StageState& stage = *stage_;
   ++stage.begun;
   stage.text = stage.count == 0 ? std::string(text)
@@ -219,6 +253,7 @@ void Terminal::begin_stage(std::string_view text) {
 }
 
 double Terminal::end_stage(std::string_view note) {
+  show_warnings();
   const double seconds = stage_->seconds();
   if (!std::exchange(stage_->runs, false)) return seconds;
   const std::string took = note.empty() ? format("{:.1f} s", seconds) : std::string(note);
@@ -229,6 +264,7 @@ double Terminal::end_stage(std::string_view note) {
 }
 
 void Terminal::fail_stage() {
+  show_warnings();
   const double seconds = stage_->seconds();
   if (!std::exchange(stage_->runs, false)) return;
   if (!stage_->is_line_open) print_error(format("{}…", stage_->text));
@@ -242,6 +278,7 @@ void Terminal::stage_detail(std::string_view text) {
 }
 
 void Terminal::tick() {
+  show_warnings();
   if (stage_->runs && redraws()) draw_stage();
 }
 

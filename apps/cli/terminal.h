@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "driver/progress.h"
 #include "options.h"
+#include "summary.h"
+#include "warnings.h"
 
 namespace argosy::cli {
 
@@ -21,13 +23,21 @@ class Terminal {
 
   /// To stdout. False: it could not be written (a closed pipe, a full disk).
   bool print(std::string_view text);
-  /// "argosy: warning: …" to stderr, if that level is asked for.
+  /// "argosy: warning: …" to stderr, if that level is asked for. Warnings of one kind are one line; they are shown
+  /// before anything else is.
   void log(LogLevel level, std::string_view text);
   /// Any text to stderr.
   void print_error(std::string_view text);
   void print_error(const Error& error);
   /// The errors that were collected beside one that has been printed: a few in full, the number of the rest.
   void print_further(const Diagnostics& diagnostics, const Error& printed);
+
+  /// Whether the result is wanted as JSON: then summary() gets it, and print() prints nothing of it.
+  bool wants_json() const { return options_.json; }
+  /// The first error that is printed is in it, too.
+  Summary& summary() { return summary_; }
+  /// At the end, where JSON is wanted. The exit code, another one if that could not be printed.
+  int print_summary(int exit_code, double seconds);
 
   /// Work that takes time, as its user sees it: "[1/4] Tracing LlamaForCausalLM" and, when it ends, the seconds that it
   /// took. On a terminal the line is drawn again with the seconds that run; elsewhere it is a plain line. Nothing is
@@ -59,9 +69,13 @@ class Terminal {
   bool redraws() const;
   void draw_stage();
   void fail_stage();
+  void show_warnings();
+  void write_error(std::string_view text);
   std::string coloured(std::string text) const;
 
   GlobalOptions options_;
+  Summary summary_;
+  Warnings warnings_;
   std::unique_ptr<ProgressState> state_;
   std::unique_ptr<StageState> stage_;
 };

@@ -41,7 +41,20 @@ Status weights(const WeightsOptions& options, const Environment& environment, Te
   for (const std::string& note : plan.notes()) terminal.log(LogLevel::kInfo, note);
   WriteWeightsOptions write;
   write.progress = terminal.progress_hook();
-  return write_weights(options.output, plan, checkpoint, write);
+  ARGOSY_TRY_STATUS(write_weights(options.output, plan, checkpoint, write));
+  std::error_code ignored;
+  JsonWriter& writer = terminal.summary().members();
+  writer.key("output")
+      .value(options.output)
+      .key("bytes")
+      .value(uint64_t{std::filesystem::file_size(options.output, ignored)});
+  writer.key("weights").value(uint64_t{plan.weights().size()});
+  writer.key("unused").begin_array();
+  for (const std::string& name : plan.unexpected()) writer.value(name);
+  writer.end_array().key("notes").begin_array();
+  for (const std::string& note : plan.notes()) writer.value(note);
+  writer.end_array();
+  return {};
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ void remove_leftovers(const CaptureCache& cache) {
     std::error_code gone;
     std::string name = it->path().lexically_relative(cache.root()).generic_string();
     bool is_ours = std::ranges::any_of(kFolders, [&](std::string_view folder) { return name.starts_with(folder); });
-    if (!is_ours || !it->is_regular_file(gone) || parse_cache_name(name)) continue;
+    if (!is_ours || !it->is_regular_file(gone) || parse_cache_name(name) || is_name_file(it->path())) continue;
     if (it->last_write_time(gone) < oldest && !gone) leftovers.push_back(it->path());
   }
   for (const fs::path& path : leftovers) fs::remove(path, failure);

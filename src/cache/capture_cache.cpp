@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "io/file.h"
+#include "io/output.h"
 #include "io/temporary_name.h"
 #include "tensor/sha256.h"
 
@@ -22,6 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kReadBlock = size_t{1} << 20;
+constexpr const char* kNameFile = "name.txt";
+constexpr size_t kMaxName = 200;
 
 struct KindNames {
   CacheKind kind;
@@ -164,9 +167,41 @@ Status CaptureCache::remove(const CacheEntry& entry) const {
   std::error_code failure;
   fs::remove(entry.path, failure);
   if (failure) return fail(system_error("remove", entry.path, failure.value()));
+  if (entries_of(root_, entry.kind, entry.key).empty()) fs::remove(entry.path.parent_path() / kNameFile, failure);
   fs::remove(entry.path.parent_path(), failure);  // stays as long as something is in it
   return {};
 }
+
+void CaptureCache::set_name(CacheKind kind, std::string_view key, std::string_view name) const {
+  const fs::path path = root_ / names_of(kind).folder / key / kNameFile;
+  std::error_code ignored;
+  if (name.empty() || name.size() > kMaxName || fs::exists(path, ignored)) return;
+  auto file = OutputFile::create(path, Overwrite::kReplace);
+  if (file && file->write(format("{}\n", name))) (void)file->commit();
+}
+
+std::string CaptureCache::name_of(const CacheEntry& entry) const {
+  auto text = read_text_file(entry.path.parent_path() / kNameFile, kMaxName + 1);
+  return text ? text->substr(0, text->find('\n')) : "";
+}
+
+std::string model_name(const fs::path& model) {
+  constexpr std::string_view kRepository = "models--";
+  std::error_code ignored;
+  fs::path path = fs::absolute(model, ignored).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  // The Hub's cache: models--ORG--NAME/snapshots/COMMIT.
+  for (const fs::path& part : path) {
+    std::string name = part.string();
+    if (!name.starts_with(kRepository)) continue;
+    name.erase(0, kRepository.size());
+    if (size_t dashes = name.find("--"); dashes != std::string::npos) name.replace(dashes, 2, "/");
+    return name;
+  }
+  return path.filename().string();
+}
+
+bool is_name_file(const fs::path& path) { return path.filename() == kNameFile; }
 
 Result<CacheLock> CaptureCache::lock(CacheKind kind, std::string_view key, const std::function<void()>& on_wait) const {
   fs::path folder = root_ / "locks";

@@ -64,7 +64,14 @@ class CaptureCache {
   Result<std::filesystem::path> temporary(CacheKind kind, std::string_view key) const;
   /// Takes a finished file from its temporary name into the cache.
   Result<CacheEntry> add(CacheKind kind, std::string_view key, const std::filesystem::path& temporary) const;
+  /// With the last entry of a key its name goes, too.
   Status remove(const CacheEntry& entry) const;
+
+  /// What users call the model that the key was first made for (see model_name()): a file beside the entries, which
+  /// other models share. A name that is there stays. Nothing fails if it cannot be written.
+  void set_name(CacheKind kind, std::string_view key, std::string_view name) const;
+  /// Empty if it is not known.
+  std::string name_of(const CacheEntry& entry) const;
 
   /// Waits until no other process makes that entry; `on_wait` is called once if there is one. Where a file system has
   /// no locks nobody waits, and an entry may be made twice.
@@ -73,6 +80,12 @@ class CaptureCache {
  private:
   std::filesystem::path root_;
 };
+
+/// What users call the model in a folder: "ORG/NAME" in the Hub's cache, else the name of the folder alone.
+std::string model_name(const std::filesystem::path& model);
+
+/// Whether that is the file of a name, in a cache's folder of a key.
+bool is_name_file(const std::filesystem::path& path);
 
 /// SHA-256 (hex) of a file.
 Result<std::string> hash_of_file(const std::filesystem::path& path);

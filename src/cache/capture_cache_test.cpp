@@ -81,12 +81,39 @@ TEST(CaptureCache, names_of_entries_are_read_back) {
   EXPECT_FALSE(parse_cache_name("captures/" + kKey + "/" + hash + ".json").has_value());
 }
 
+TEST(CaptureCache, a_key_has_the_name_of_its_first_model) {
+  TestFolder folder;
+  CaptureCache cache(folder.path());
+  CacheEntry entry = add(cache, "x");
+  EXPECT_EQ(cache.name_of(entry), "");
+  cache.set_name(entry.kind, entry.key, "org/base");
+  cache.set_name(entry.kind, entry.key, "org/fine-tune");
+  EXPECT_EQ(cache.name_of(entry), "org/base");
+  EXPECT_EQ(cache.list()->size(), 1u);
+  ASSERT_TRUE(prune(cache, {}).has_value());
+  EXPECT_EQ(cache.name_of(entry), "org/base");
+  ASSERT_TRUE(prune(cache, {.all = true, .age = {}, .dry_run = false}).has_value());
+  EXPECT_FALSE(std::filesystem::exists(folder / "plans" / kKey));
+}
+
+TEST(CaptureCache, models_are_called_as_users_call_them) {
+  EXPECT_EQ(model_name("/home/me/models/llama/"), "llama");
+  EXPECT_EQ(model_name("/cache/hub/models--org--own--name/snapshots/0123abc"), "org/own--name");
+  EXPECT_EQ(model_name("/cache/hub/models--gpt2/snapshots/0123abc"), "gpt2");
+  EXPECT_EQ(model_name("."), std::filesystem::current_path().filename().string());
+}
+
 TEST(Obtain, makes_what_is_not_there_and_only_then) {
   TestFolder folder;
   CaptureCache cache(folder.path());
   int made = 0;
-  CacheWork work{
-      .kind = CacheKind::kWeightPlan, .key = kKey, .renew = false, .make = {}, .on_wait = {}, .on_damaged = {}};
+  CacheWork work{.kind = CacheKind::kWeightPlan,
+                 .key = kKey,
+                 .name = {},
+                 .renew = false,
+                 .make = {},
+                 .on_wait = {},
+                 .on_damaged = {}};
   work.make = [&](const std::filesystem::path& path) -> Status {
     write_file(path, std::string(kPlan) + std::string(static_cast<size_t>(++made), ' '));
     return {};
@@ -104,8 +131,13 @@ TEST(Obtain, makes_what_is_not_there_and_only_then) {
 TEST(Obtain, what_fails_or_cannot_be_read_does_not_enter_the_cache) {
   TestFolder folder;
   CaptureCache cache(folder.path());
-  CacheWork work{
-      .kind = CacheKind::kWeightPlan, .key = kKey, .renew = false, .make = {}, .on_wait = {}, .on_damaged = {}};
+  CacheWork work{.kind = CacheKind::kWeightPlan,
+                 .key = kKey,
+                 .name = {},
+                 .renew = false,
+                 .make = {},
+                 .on_wait = {},
+                 .on_damaged = {}};
   work.make = [](const std::filesystem::path& path) -> Status {
     write_file(path, "half");
     return fail(ErrorCode::kIo, "broke");
@@ -131,8 +163,13 @@ TEST(Obtain, several_processes_make_it_once) {
       children.push_back(child);
       continue;
     }
-    CacheWork work{
-        .kind = CacheKind::kWeightPlan, .key = kKey, .renew = false, .make = {}, .on_wait = {}, .on_damaged = {}};
+    CacheWork work{.kind = CacheKind::kWeightPlan,
+                   .key = kKey,
+                   .name = {},
+                   .renew = false,
+                   .make = {},
+                   .on_wait = {},
+                   .on_damaged = {}};
     work.make = [&](const std::filesystem::path& path) -> Status {
       usleep(200'000);
       write_file(path, kPlan);

@@ -65,6 +65,7 @@ Result<Obtained> obtain(const CaptureCache& cache, const CacheWork& work) {
   Status readable = check_readable(work.kind, temporary);
   if (!readable) return fail(std::move(readable.error().in("what was just made for the cache")));
   ARGOSY_TRY(CacheEntry entry, cache.add(work.kind, work.key, temporary));
+  cache.set_name(work.kind, work.key, work.name);
   return Obtained{std::move(entry), false};
 }
 

@@ -13,6 +13,7 @@ namespace argosy {
 struct CacheWork {
   CacheKind kind = CacheKind::kCapture;
   std::string key;
+  std::string name;    // of the model; the cache keeps the first one for a key
   bool renew = false;  // make it even if it is there
   /// Writes the file; run by one process at a time for each key.
   std::function<Status(const std::filesystem::path& output)> make;

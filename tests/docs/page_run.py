@@ -73,7 +73,8 @@ class PageRun:
         """Raises BlockFailed."""
         if block.is_shell:
             return self._shell(block.commands(), block)
-        runners = {"python": self._run_python, "cpp": self._cpp, "js": self._js, "json": self._json, "ir": self._ir}
+        runners = {"python": self._run_python, "cpp": self._cpp, "js": self._js, "json": self._json, "ir": self._ir,
+                   "console": self._console}  # fmt: skip
         if block.language not in runners:
             raise BlockFailed(f"{block}: nothing runs {block.language}; a marker before it says why: <!-- not run: … -->")
         runners[block.language](block)
@@ -137,6 +138,12 @@ class PageRun:
             json.loads(block.text)
         except ValueError as error:
             raise BlockFailed(f"{block}: {error}") from error
+
+    def _console(self, block: Block) -> None:
+        """A session that tests/terminal records."""
+        recorded = (REPOSITORY / "tests/golden/terminal").glob("*.txt")
+        if not any(block.text == file.read_text(encoding="utf-8") for file in recorded):
+            raise BlockFailed(f"{block}: is no recorded session as it is; run tools/record_sessions --update")
 
     def _ir(self, block: Block) -> None:
         file = self.folder / f"line{block.line}.ir"

@@ -275,7 +275,9 @@ def test_entries_are_listed_exported_imported_and_pruned(tool: Tool, tmp_path: P
     keys = [entry["key"] for entry in tool.entries()]
     assert len(set(keys)) == 2
     text, _ = tool.run("cache", "ls")
-    assert all(key[:12] in text for key in keys) and "Golden" in text and f"{tool.cache}: 2 entries" in text
+    assert all(key[:12] in text for key in keys) and f"{tool.cache}: 2 entries" in text
+    text, _ = tool.run("cache", "ls", "--long")
+    assert "Golden" in text and "transformers" in text
     tool.run("cache", "export", keys[0][:8], "-o", tmp_path / "one.zip")
     tool.run("cache", "export", "-o", tmp_path / "all.zip")
     assert tool.run("cache", "prune")[0] == "removed: 0 entries, 0 B\n"
@@ -290,6 +292,28 @@ def test_entries_are_listed_exported_imported_and_pruned(tool: Tool, tmp_path: P
     tool.run("cache", "prune", "--all")
     tool.run("cache", "import", copied)
     assert len(tool.entries()) == 2
+
+
+def test_entries_are_called_after_the_first_model_and_have_ages(tool: Tool, tmp_path: Path) -> None:
+    hub = tmp_path / "hub/models--org--a-name-that-is-longer-than-a-column-may-be/snapshots/rev"
+    hub.mkdir(parents=True)
+    tool.capture(write_model(tmp_path / "base"), python=tool.stand_in)
+    tool.capture(write_model(tmp_path / "fine-tune"))
+    tool.capture(write_model(hub, rms_norm_eps=1.0), python=tool.stand_in)
+    entries = {entry["name"]: entry for entry in tool.entries()}
+    assert set(entries) == {"base", "org/a-name-that-is-longer-than-a-column-may-be"}
+    assert all(0 <= entry["age_seconds"] < 60 for entry in entries.values())
+    for name, age in (("base", 7 * 60), (hub.parents[1].name[8:].replace("--", "/"), 3 * 86400 + 5)):
+        os.utime(entries[name]["path"], (time.time() - age,) * 2)
+    lines = tool.run("cache", "ls")[0].splitlines()
+    assert lines[0].split() == ["kind", "key", "first", "made", "for", "size", "age"]
+    rows = {line.split()[2]: line for line in lines[1:3]}
+    assert rows["base"].endswith("  7 minutes") and rows["org/a-name-that-is-longer-tha…"].endswith("  3 days")
+    assert max(map(len, lines[:3])) <= 80
+    # The same capture under another name is the same: names are beside the files.
+    assert str(tmp_path) not in (Path(entries["base"]["path"]).parent / "name.txt").read_text()
+    tool.run("cache", "prune", "--all")
+    assert not list((tool.cache / "captures").iterdir())
 
 
 def test_wrong_imports_and_exports_are_errors(tool: Tool, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_scripts_are_in_the_shell_s_syntax(shell: str, tmp_path: Path) -> None:
     program = shutil.which(shell) or (shutil.which("bash") if shell == "zsh" else None)
     if program is None:
         text = path.read_text()
-        assert text.count("'") % 2 == text.count("\\'") % 2 and "-l opset" in text and "-x -a '4w 8da4w 8da8w 8w'" in text
+        assert text.count("'") % 2 == text.count("\\'") % 2 and "-l opset" in text and "-x -a '4w 8a8w 8da4w 8da8w 8w'" in text
         return
     done = subprocess.run([program, "-n", str(path)], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr

@@ -153,6 +153,15 @@ def test_components_share_one_data_file(exporter: Exporter, twins: Path, tmp_pat
     assert "there are 2" in said and "folder" in said
 
 
+def test_what_is_so_of_several_graphs_is_one_warning(exporter: Exporter, small: Path, tmp_path: Path) -> None:
+    shape = ("--prefill", "--shape", "batch=1")
+    said = exporter.export(small, *shape, tmp_path / "both")
+    (line,) = [line for line in said.splitlines() if "the batch size is fixed" in line]
+    assert line.endswith("(and 1 more like it; --log-level info shows them)")
+    said = exporter.export(small, *shape, "--log-level", "info", tmp_path / "again")
+    assert said.count("the batch size is fixed") == 2 and "more like it" not in said
+
+
 def test_prefill_and_decode_share_their_weights(exporter: Exporter, small: Path, tmp_path: Path) -> None:
     exporter.export(small, "--prefill", tmp_path / "both")
     assert graph_files(tmp_path / "both") == ["decode.onnx", "model.onnx.data", "prefill.onnx"]

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from argosy.run.bundles import open_bundle
+from argosy.run.runners import BundleProcess
 
 pytest.importorskip("executorch.extension.pybindings.portable_lib")
 
@@ -38,6 +40,24 @@ def test_text_and_tokens(bundle: Path) -> None:
     done = argosy("check", bundle, "--against", MODEL, "--tokens", "16")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("ok 16 of 16 tokens") == 3 and "tokenizer" in done.stdout
+
+
+def test_the_same_seed_draws_the_same_text(bundle: Path) -> None:
+    request = {"text": "def __init__(self, ", "chat": False, "max_new_tokens": 12}
+
+    def drawn(**changes: float) -> str:
+        sampling = {"temperature": 1.5, "top_k": 0, "top_p": 1.0, "seed": 2, **changes}
+        return process.ask({**request, "sampling": sampling})["text"]
+
+    with BundleProcess(open_bundle(bundle)) as process:
+        best = process.ask(request)["text"]
+        texts = {seed: drawn(seed=seed) for seed in range(4)}
+        assert len({*texts.values(), best}) == 5
+        assert drawn(seed=1) == texts[1] and drawn() == texts[2]
+        assert drawn(top_k=1) == drawn(top_p=0.0001) == best
+        assert len({drawn(top_k=3), drawn(top_p=0.5), texts[2], best}) == 4
+    done = argosy("run", bundle, "--prompt", request["text"], "--max-new-tokens", "12", "--temperature", "1.5", "--seed", "1")
+    assert done.returncode == 0 and done.stdout == texts[1] + "\n", done.stderr
 
 
 def test_a_program_for_a_task_is_called_as_its_runner_calls_it(bundle: Path) -> None:

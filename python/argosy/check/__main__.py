@@ -15,6 +15,8 @@ import warnings
 from pathlib import Path
 
 from ..errors import ExportError
+from ..summary import Summary
+from ..terminal import say, say_error
 from ..tracebacks import explain_failure
 
 WRONG = 3
@@ -55,25 +57,29 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = set(options.calls.split(",")) - {"edge", "observed", "greedy", "text"}
     if unknown:
         parser.error(f"--calls: {', '.join(sorted(unknown))} is none of edge, observed, greedy, text")
+    summary = Summary("check")
     try:
-        return run(options)
+        return run(options, summary)
     except ExportError as error:
-        print(f"error[{error.code}]: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(f"  hint: {error.hint}", file=sys.stderr)
+        say_error(error)
+        if options.json:
+            summary.print(1, error)
         return 1
     except Exception as error:
         if options.progress == "json" and not isinstance(error, ModuleNotFoundError):
             raise  # whoever started this keeps all that it says
+        if options.json:
+            code = "not-found" if isinstance(error, ModuleNotFoundError) else "internal"
+            summary.print(1, ExportError(f"the check failed: {error}", code=code))
         return explain_failure(error, "the check failed", "the check needs torch and transformers", "torch")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace, summary: Summary) -> int:
     def report(text: str) -> None:
         if options.progress == "json":
             print(json.dumps({"stage": text}), file=sys.stderr, flush=True)
         elif options.progress == "text":
-            print(text, file=sys.stderr, flush=True)
+            say(text)
 
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
@@ -101,15 +107,16 @@ def run(options: argparse.Namespace) -> int:
         checked = check_export(find_variant(options.export, options.variant)[0], options.against, engine=options.engine,
                                calls=tuple(options.calls.split(",")), text=options.text, audio=options.audio,
                                trust_remote_code=options.trust_remote_code, report=report)  # fmt: skip
-    text = json.dumps(checked.document(), indent=1) + "\n"
+    exit_code = 0 if checked.ok else WRONG if any(row.ok is False for row in checked.rows) else 1
     if options.output is not None:
-        options.output.write_text(text)
+        options.output.write_text(json.dumps(checked.document(), indent=1) + "\n")
     if options.json:
-        print(text, end="")
+        summary.fields |= checked.document()
+        summary.print(exit_code)
     else:
         print(table_text(checked.rows), end="")
         print(f"{checked.model_class} in {checked.engine}: {checked.summary()} (tolerance {checked.tolerance:g})")
-    return 0 if checked.ok else WRONG if any(row.ok is False for row in checked.rows) else 1
+    return exit_code
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +26,10 @@ _SUBJECTS = {
     "full": "this model with its own weights agrees with PyTorch",
     "tokens": "this model with its own weights agrees with PyTorch",
 }
+
+
+def _singular(words: str) -> str:
+    return re.sub(r"\b(call|run|prompt)s\b", r"\1", words, count=1)
 
 
 @dataclass
@@ -53,7 +58,7 @@ class Checked:
         if wrong:
             return f"{wrong} of {len(made)} calls are wrong"
         counts = {words: sum(row.origin.split()[0].rstrip(",") == origin for row in made) for origin, words in _WORDS.items()}
-        parts = [f"{count} {words}" for words, count in counts.items() if count]
+        parts = [f"{count} {words if count > 1 else _singular(words)}" for words, count in counts.items() if count]
         text = f"{_SUBJECTS[self.kind]}: {', '.join(parts)}"
         differences = [row.difference.abs for row in made if row.difference is not None and not row.difference.error]
         if differences:

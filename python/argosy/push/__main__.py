@@ -11,11 +11,14 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..command import find_program
 from ..errors import ExportError
-from .contents import Contents, lint, printable, read_contents, size_text
+from ..summary import Summary
+from ..terminal import say, say_error
+from .contents import Contents, File, lint, printable, read_contents, size_text
 
 _PART = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -29,40 +32,52 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--private", action="store_true", help="if the repository is made, only its owners see it")
     parser.add_argument("--all-files", action="store_true", help="everything in the folder, also what no export wrote")
     parser.add_argument("--dry-run", action="store_true", help="say what would be sent, and ask nothing of any server")
+    parser.add_argument("--json", action="store_true", help="what was done, as one JSON object")
     parser.add_argument("--program", type=Path, help="argosy, for its lint (default: the one that is installed)")
     options = parser.parse_args(arguments)
+    summary = Summary("push")
     try:
-        run(options)
+        text = run(options, summary)
     except ExportError as error:
-        print(f"error[{error.code}]: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(f"  hint: {error.hint}", file=sys.stderr)
+        say_error(error)
+        if options.json:
+            summary.print(1, error)
         return 1
     except KeyboardInterrupt:
-        print("argosy: broken off before the commit; run it again to go on", file=sys.stderr)
+        say("argosy: broken off before the commit; run it again to go on")
         return 130
+    summary.print() if options.json else print(text)
     return 0
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace, summary: Summary) -> str:
+    """Pushes, or says what would be pushed."""
     check_names(options.repository, options.revision)
     contents = read_contents(options.folder, options.all_files)
     for warning in lint(contents, options.program or find_program()):
         _report(f"argosy lint warns: {warning}")
+    summary.fields |= {"folder": str(contents.folder), "repository": options.repository, "revision": options.revision,
+                       "dry_run": options.dry_run}  # fmt: skip
     if options.dry_run:
-        print(plan_text(contents, options.repository, options.revision, options.private))
-        return
+        summary.fields |= {"files": _fields(contents.files), "total_bytes": contents.size, "title": contents.title}
+        return plan_text(contents, options.repository, options.revision, options.private)
     if not sys.stderr.isatty():
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when huggingface_hub is imported
     from .upload import push
 
     done = push(contents, options.repository, revision=options.revision, private=options.private, report=_report)
+    total = sum(file.size for file in done.changed)
+    summary.fields |= {"url": done.url, "commit": done.commit, "sent": _fields(done.changed), "total_bytes": total,
+                       "removed": list(done.removed)}  # fmt: skip
     if not done.changed and not done.removed:
-        print(f"{done.url} has this bundle already, at commit {done.commit}; nothing was sent")
-        return
-    size = size_text(sum(file.size for file in done.changed))
+        return f"{done.url} has this bundle already, at commit {done.commit}; nothing was sent"
+    size = size_text(total)
     removed = f", {_files(len(done.removed))} of an earlier export removed" if done.removed else ""
-    print(f"{done.url}: commit {done.commit} with {_files(len(done.changed))}, {size}{removed}")
+    return f"{done.url}: commit {done.commit} with {_files(len(done.changed))}, {size}{removed}"
+
+
+def _fields(files: Sequence[File]) -> list[dict[str, object]]:
+    return [{"name": file.name, "bytes": file.size} for file in files]
 
 
 def check_names(repository: str, revision: str) -> None:
@@ -106,7 +121,7 @@ def _files(count: int) -> str:
 
 
 def _report(text: str) -> None:
-    print(f"argosy: {text}", file=sys.stderr, flush=True)
+    say(f"argosy: {text}")
 
 
 if __name__ == "__main__":

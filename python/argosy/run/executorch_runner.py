@@ -22,6 +22,21 @@ _MEDIA = {
 }
 
 
+def drawing(sampling: dict[str, Any]) -> Callable[[torch.Tensor], int]:
+    """Draws a token by logits: among the ``top_k`` best, then the fewest of these that are as likely as ``top_p`` together."""
+    generator = torch.Generator().manual_seed(sampling["seed"])
+
+    def pick(logits: torch.Tensor) -> int:
+        best, tokens = (logits.float() / sampling["temperature"]).sort(descending=True)
+        if sampling["top_k"]:
+            best, tokens = best[: sampling["top_k"]], tokens[: sampling["top_k"]]
+        shares = best.softmax(0)
+        kept = int((shares.cumsum(0) - shares < sampling["top_p"]).sum())
+        return int(tokens[torch.multinomial(shares[:kept], 1, generator=generator)])
+
+    return pick
+
+
 class Session:
     def __init__(self, folder: str) -> None:
         self.version = importlib.metadata.version("executorch")
@@ -86,8 +101,11 @@ class Session:
         parts = ids.split(self.longest("token_embedding"), dim=1)
         return torch.cat([self.call("token_embedding", part) for part in parts], dim=1)
 
-    def generate(self, prompt: dict[str, torch.Tensor], count: int) -> Iterator[int]:
-        """New tokens, up to and with one that ends the text: always that of the best logit."""
+    def generate(
+        self, prompt: dict[str, torch.Tensor], count: int, sampling: dict[str, Any] | None = None
+    ) -> Iterator[int]:
+        """New tokens, up to and with one that ends the text: that of the best logit, or drawn."""
+        pick = drawing(sampling) if sampling else lambda logits: int(logits.argmax())
         encoded = prompt.get("encoded")
         if encoded is not None:
             start = self.constant("decoder_start_token_id") or self.setting("decoder_start_token_id", "bos_token_id")
@@ -103,7 +121,7 @@ class Session:
                 inputs = [part, positions] if encoded is None else [part, encoded, positions]
                 logits = self.call(self.decoder, *inputs)
                 position += part.shape[1]
-            token = int(logits[0, -1].argmax())
+            token = pick(logits[0, -1])
             yield token
             if token in ends:
                 return
@@ -135,15 +153,15 @@ class Session:
     def text(self, request: dict[str, Any], on_piece: Callable[[str], None]) -> dict[str, Any]:
         if request.get("images") or request.get("audios"):
             raise ValueError("pictures and sounds come prepared, as tensors")
-        prompt = self.chat(request["text"]) if request.get("chat") else request["text"]
+        prompt = self.chat(request["text"], request.get("system", "")) if request.get("chat") else request["text"]
         special = not request.get("chat")  # a chat template has them itself
         ids = self.encode([prompt], special=special)[0]
-        if self.decoder == "forward":
+        if self.decoder == "forward" and not request.get("sampling"):  # the runner has neither seed nor top_k
             try:
                 return self.by_runner(prompt, special, len(ids), request["max_new_tokens"], on_piece)
             except UnicodeDecodeError:  # of a letter whose bytes are several tokens; the runner cannot go on
                 pass
-        return self.finish(self.prompt_inputs(torch.tensor([ids])), len(ids), request["max_new_tokens"], on_piece)
+        return self.finish(self.prompt_inputs(torch.tensor([ids])), len(ids), request, on_piece)
 
     def by_runner(
         self, prompt: str, special: bool, length: int, count: int, on_piece: Callable[[str], None]
@@ -162,18 +180,18 @@ class Session:
         return {"tokens": [[]], "new_tokens": len(pieces), "text": "".join(pieces), "prompt_tokens": length}
 
     def finish(
-        self, prompt: dict[str, torch.Tensor], length: int, count: int, on_piece: Callable[[str], None]
+        self, prompt: dict[str, torch.Tensor], length: int, request: dict[str, Any], on_piece: Callable[[str], None]
     ) -> dict[str, Any]:
         tokens, text = [], ""
         has_text = (self.folder / "tokenizer.json").is_file()
-        for token in self.generate(prompt, count):
+        for token in self.generate(prompt, request["max_new_tokens"], request.get("sampling")):
             tokens.append(token)
             piece = "" if token in self.ends or not has_text else self.piece(token)
             text += piece
             on_piece(piece)
         return {"tokens": [tokens], "text": text, "prompt_tokens": length}
 
-    def chat(self, text: str) -> str:
+    def chat(self, text: str, system: str = "") -> str:
         try:
             from jinja2.sandbox import ImmutableSandboxedEnvironment
         except ImportError as error:
@@ -184,9 +202,8 @@ class Session:
         names = {name: value["content"] if isinstance(value, dict) else value
                  for name, value in settings.items() if name.endswith("_token") and value}  # fmt: skip
         environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-        return environment.from_string(template).render(
-            messages=[{"role": "user", "content": text}], add_generation_prompt=True, **names
-        )
+        messages = [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": text}]
+        return environment.from_string(template).render(messages=messages, add_generation_prompt=True, **names)
 
     # ---- pictures and sounds
 
@@ -202,7 +219,7 @@ class Session:
             prompt = {"encoded": self.call("encoder", features)}
             if (start := given.get("decoder_input_ids")) is not None:
                 prompt["tokens"] = start.long()
-            return self.finish(prompt, features.shape[1], request["max_new_tokens"], on_piece)
+            return self.finish(prompt, features.shape[1], request, on_piece)
         if ids is None:
             raise ValueError("there are no input_ids among the tensors")
         embeddings = self.embedded(ids)
@@ -218,7 +235,7 @@ class Session:
                 raise ValueError(f"the prompt has {int(places.sum())} places for {features.numel() // features.shape[-1]} "
                                  f"features of {name}")  # fmt: skip
             embeddings[places] = features.reshape(-1, features.shape[-1]).to(embeddings.dtype)
-        return self.finish({"embeddings": embeddings}, ids.shape[1], request["max_new_tokens"], on_piece)
+        return self.finish({"embeddings": embeddings}, ids.shape[1], request, on_piece)
 
     def prepare(self, request: dict[str, Any]) -> list[str]:
         raise ValueError("the runtime has no processor: transformers prepares pictures and sounds")

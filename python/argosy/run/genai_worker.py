@@ -52,10 +52,14 @@ class Session:
         self.tokenizer.update_options(add_special_tokens="true" if special else "false")
         return [self.tokenizer.encode(text).tolist() for text in texts]
 
-    def generator(self, rows: int, length: int) -> Any:
+    def generator(self, rows: int, length: int, sampling: dict[str, Any] | None = None) -> Any:
         parameters = onnxruntime_genai.GeneratorParams(self.model)
-        # Nothing but the best logit decides.
-        parameters.set_search_options(do_sample=False, num_beams=1, repetition_penalty=1.0, batch_size=rows, max_length=length)
+        # Nothing but the best logit decides, unless tokens are to be drawn.
+        options: dict[str, Any] = {"do_sample": False}
+        if sampling:
+            options = {"do_sample": True, "random_seed": sampling["seed"]}
+            options |= {name: sampling[name] for name in ("temperature", "top_k", "top_p")}
+        parameters.set_search_options(num_beams=1, repetition_penalty=1.0, batch_size=rows, max_length=length, **options)
         generator = onnxruntime_genai.Generator(self.model, parameters)
         if self._active:
             generator.set_active_adapter(self._adapters, self._active)
@@ -107,7 +111,7 @@ class Session:
         if media:
             return self.with_media(request, prompt, on_piece)
         ids = self.encode([prompt], special=not request.get("chat"))[0]  # a chat template has them itself
-        generator = self.generator(1, self.limit(len(ids), request))
+        generator = self.generator(1, self.limit(len(ids), request), request.get("sampling"))
         generator.append_tokens(numpy.array([ids], numpy.int32))
         return self.finish(generator, len(ids), self.tokenizer.create_stream(), on_piece)
 
@@ -143,7 +147,8 @@ class Session:
             parts = [{"type": "image"} for _ in request.get("images", [])]
             parts += [{"type": "audio"} for _ in request.get("audios", [])]
             content = [*parts, {"type": "text", "text": request["text"]}]
-        messages = json.dumps([{"role": "user", "content": content}])
+        system = [{"role": "system", "content": request["system"]}] if request.get("system") else []
+        messages = json.dumps([*system, {"role": "user", "content": content}])
         return self.tokenizer.apply_chat_template(messages=messages, add_generation_prompt=True)
 
     def with_media(self, request: dict[str, Any], prompt: str, on_piece: Callable[[str], None]) -> dict[str, Any]:
@@ -162,7 +167,7 @@ class Session:
         names = inputs.keys()
         name = next((each for each in ("input_ids", "decoder_input_ids") if each in names), None)
         length = inputs[name].shape()[-1] if name else 0
-        generator = self.generator(1, self.limit(length, request))
+        generator = self.generator(1, self.limit(length, request), request.get("sampling"))
         generator.set_inputs(inputs)
         return self.finish(generator, generator.token_count(), stream, on_piece)
 

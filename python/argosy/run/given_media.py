@@ -21,7 +21,7 @@ def wants_given_media(bundle: Bundle) -> bool:
     return not (bundle.folder / str(vision.get("config_filename", "processor_config.json"))).is_file()
 
 
-def write_given_media(bundle: Bundle, text: str, chat: bool, images: list[Path], output: Path) -> Path:
+def write_given_media(bundle: Bundle, text: str, chat: bool, images: list[Path], output: Path, system: str = "") -> Path:
     """Writes the inputs of a prompt with pictures as the engine's ``set_inputs`` takes them (.npz)."""
     try:
         import numpy
@@ -34,7 +34,8 @@ def write_given_media(bundle: Bundle, text: str, chat: bool, images: list[Path],
         processor = AutoProcessor.from_pretrained(bundle.folder, local_files_only=True)
         if chat:
             content = [*({"type": "image"} for _ in images), {"type": "text", "text": text}]
-            text = processor.apply_chat_template([{"role": "user", "content": content}], add_generation_prompt=True)
+            before = [{"role": "system", "content": [{"type": "text", "text": system}]}] if system else []
+            text = processor.apply_chat_template([*before, {"role": "user", "content": content}], add_generation_prompt=True)
         made = processor(images=[Image.open(file).convert("RGB") for file in images], text=text, return_tensors="np")
     except Exception as error:  # noqa: BLE001 - processors are others' code
         raise ExportError(f"transformers cannot prepare the picture: {error}", code="invalid-input",

@@ -39,7 +39,7 @@ class Session:
     def encode(self, texts: list[str]) -> list[list[int]]:
         return [self.tokenizer(text)["input_ids"] for text in texts]
 
-    def ids(self, rows: list[list[int]], count: int) -> list[list[int]]:
+    def ids(self, rows: list[list[int]], count: int, sampling: dict[str, Any] | None = None) -> list[list[int]]:
         longest = max(map(len, rows))
         pad = self.model.generation_config.pad_token_id or 0
         ids = torch.tensor([[pad] * (longest - len(row)) + row for row in rows])
@@ -47,7 +47,11 @@ class Session:
         if self.is_seq2seq:
             ids = torch.tensor([row + [pad] * (longest - len(row)) for row in rows])
             mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
-        made = self.model.generate(input_ids=ids, attention_mask=mask, do_sample=False, num_beams=1, max_new_tokens=count)
+        options: dict[str, Any] = {"do_sample": False}
+        if sampling:
+            torch.manual_seed(sampling["seed"])
+            options = {"do_sample": True, **{name: sampling[name] for name in ("temperature", "top_k", "top_p")}}
+        made = self.model.generate(input_ids=ids, attention_mask=mask, num_beams=1, max_new_tokens=count, **options)
         new = made[:, 1:] if self.is_seq2seq else made[:, longest:]
         return [self.up_to_end(row) for row in new.tolist()]
 
@@ -64,11 +68,12 @@ class Session:
             raise ValueError("images and audio are not run in Optimum here; open the bundle by its ORTModelFor… class")
         text = request["text"]
         if request.get("chat"):
-            messages = [{"role": "user", "content": text}]
+            system = [{"role": "system", "content": request["system"]}] if request.get("system") else []
+            messages = [*system, {"role": "user", "content": text}]
             ids = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)["input_ids"]
         else:
             ids = self.encode([text])[0]
-        tokens = self.ids([ids], request["max_new_tokens"])
+        tokens = self.ids([ids], request["max_new_tokens"], request.get("sampling"))
         made = self.tokenizer.decode(tokens[0], skip_special_tokens=True)
         on_piece(made)
         return {"tokens": tokens, "text": made, "prompt_tokens": len(ids)}

@@ -33,6 +33,8 @@ class Runner:
     own_settings: bool = False
     #: answers "feed" with the logits of each piece of a prompt
     gives_logits: bool = False
+    #: what of "sampling" it lacks
+    draws_without: tuple[str, ...] = ()
     is_node: bool = False
 
     def command(self, bundle: Bundle, python: str | None = None, on_cpu: bool = False) -> list[str]:
@@ -53,7 +55,7 @@ RUNNERS = {
                pads_behind=True, gives_logits=True),
         Runner("transformersjs", "transformers.js", "transformersjs_worker.cjs",
                "install Node 20, then npm install @huggingface/transformers here, or name its node_modules by NODE_PATH",
-               batches=True, own_settings=True, is_node=True),
+               batches=True, own_settings=True, is_node=True, draws_without=("top_p",)),
         Runner("optimum", "Optimum", "worker.py",
                "pip install optimum-onnx[onnxruntime], in an environment of its own (name its Python by ARGOSY_PYTHON)",
                batches=True, own_settings=True),

@@ -94,8 +94,15 @@ class Session {
     return texts.map((text) => Array.from(tokenizer.encode(text), Number));
   }
 
-  async generate(inputs, count, skipped, streamer) {
-    const made = await this.model.generate({ ...inputs, do_sample: false, num_beams: 1, max_new_tokens: count, streamer });
+  async generate(inputs, count, skipped, streamer, sampling) {
+    let options = { do_sample: false };
+    if (sampling) {
+      const { temperature, top_k, seed } = sampling;
+      if (!this.library.random?.seed) throw new Error(`transformers.js ${this.version} takes no seed; a newer one does`);
+      this.library.random.seed(seed);
+      options = { do_sample: true, temperature, top_k };
+    }
+    const made = await this.model.generate({ ...inputs, ...options, num_beams: 1, max_new_tokens: count, streamer });
     return made.tolist().map((row) => this.upToEnd(row.map(Number).slice(skipped)));
   }
 
@@ -120,7 +127,9 @@ class Session {
     const content = request.images?.length
       ? [...request.images.map(() => ({ type: 'image' })), { type: 'text', text }] : text;
     if (request.chat && !this.isSpeech) {
-      text = tokenizer.apply_chat_template([{ role: 'user', content }], { tokenize: false, add_generation_prompt: true });
+      const system = request.system ? [{ role: 'system', content: request.system }] : [];
+      const messages = [...system, { role: 'user', content }];
+      text = tokenizer.apply_chat_template(messages, { tokenize: false, add_generation_prompt: true });
     }
     const streamer = new library.TextStreamer(tokenizer, {
       skip_prompt: !this.config.is_encoder_decoder, skip_special_tokens: true, callback_function: onPiece });
@@ -138,7 +147,8 @@ class Session {
       inputs = tokenizer(text, { add_special_tokens: !request.chat });
     }
     const length = inputs.input_ids ? inputs.input_ids.dims.at(-1) : 0;
-    const tokens = await this.generate(inputs, request.max_new_tokens, this.config.is_encoder_decoder ? 1 : length, streamer);
+    const skipped = this.config.is_encoder_decoder ? 1 : length;
+    const tokens = await this.generate(inputs, request.max_new_tokens, skipped, streamer, request.sampling);
     return { tokens, text: tokenizer.decode(tokens[0], { skip_special_tokens: true }), prompt_tokens: length };
   }
 }

@@ -12,6 +12,9 @@ stdin, a JSON object, is answered by one. A request has ``max_new_tokens`` and o
     "prepare": "FILE"    with what goes with "text": writes what the engine's processor makes of it (.npz), gives "names"
     "tensors": "FILE"    inputs that are prepared already (.npz)
 
+``sampling``: with "temperature", "top_k" (0: all), "top_p" (1: all) and "seed"; tokens of a text are then drawn, the same
+ones for the same seed. Without it the best logit decides, as it always does for "ids".
+``system``: with "chat", what the conversation begins with.
 ``adapter``: a file of the folder, a LoRA adapter that is active in this request (GenAI alone).
 Answers have ``tokens`` (of each row, new ones only, up to and with the one that ends it), for texts ``text`` and
 ``prompt_tokens``, and ``seconds``; with "stream" lines ``{"piece"}`` come before.
