@@ -6,10 +6,22 @@ Importing this package is cheap: what a name needs (the C++ core, torch, transfo
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import exporters
 from .errors import ExportError
+
+if TYPE_CHECKING:
+    # The same names once more, for type checkers.
+    from ._core import Checkpoint as Checkpoint
+    from ._core import TensorInfo as TensorInfo
+    from ._core import open_checkpoint as open_checkpoint
+    from .command import export as export
+    from .exporters import *  # noqa: F403
+    from .observer import InputObserver as InputObserver
+
+    #: The version of the package.
+    __version__: str
 
 #: Where each public name lives. All names of ``exporters`` are public.
 _MODULES = {
