@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from blocks import find_blocks, pages
 from page_run import PROGRAM, REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "tools/site"))
@@ -68,15 +69,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_mkdocs
 def test_no_link_is_broken_and_nothing_comes_from_elsewhere(site: Path) -> None:
-    pages = sorted(site.rglob("*.html"))
-    assert len(pages) > 100
-    for page in pages:
+    made = sorted(site.rglob("*.html"))
+    assert len(made) > 100
+    for page in made:
         found = Page(page.read_text())
         missing = [each for each in found.loaded if not (page.parent / each.split("?")[0]).exists() and page.name != "404.html"]
         assert not missing, f"{page.relative_to(site)} loads {missing}"
         assert not [each for each in found.loaded if re.match(r"\w+:|//", each)], page
         # A list or a table that became a paragraph.
-        assert not re.search(r"^(- \w|\| ?-{3})", found.paragraphs, re.MULTILINE), page.relative_to(site)
+        assert not re.search(r"^(- \w|\d+\. \w|\| ?-{3})", found.paragraphs, re.MULTILINE), page.relative_to(site)
     for css in site.rglob("*.css"):
         assert not re.search(r"@import|url\(['\"]?(\w+:)?//", css.read_text()), css
 
@@ -97,6 +98,18 @@ def test_the_site_has_what_readers_look_for(site: Path) -> None:
     for name in ("Capture", "Checkpoint", "OnnxExporter", "OnnxExportOptions", "Result"):
         assert f'id="{name.lower()}"' in text_of("reference/cpp.html"), name
     assert "shared_ptr" not in text_of("reference/cpp.html")
+
+
+@needs_mkdocs
+def test_blocks_and_tables_of_all_pages_are_such_on_the_site(site: Path) -> None:
+    for page in pages(REPOSITORY):
+        text = (REPOSITORY / page).read_text()
+        made = (site / links.place_of(page.as_posix())).with_suffix(".html").read_text()
+        assert len(re.findall(r"<pre[ >]", made)) == len(find_blocks(page, text)), page
+        lines = text.split("\n")
+        code = links.code_lines(lines)
+        tables = [line for line, is_code in zip(lines, code, strict=True) if re.match(r" *\|[-| :]*-[-| :]*\|$", line) and not is_code]
+        assert made.count("<table") == len(tables), page
 
 
 def plain(page: str) -> str:
@@ -123,6 +136,17 @@ def test_broken_links_are_errors(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "'../nothing.md'" in done.stdout and "'../cache.md#nowhere'" in done.stdout and "tests/none.py" in done.stdout
     assert done.stdout.count("WARNING") == 3, done.stdout
+
+
+@needs_mkdocs
+def test_lists_are_lists_on_the_site() -> None:
+    program = "import sys, hooks; print(hooks.mend_lists(sys.stdin.read()), end='')"
+    python = sys.executable if find_spec("mkdocs") else REPOSITORY / "build/docs/bin/python"
+    text = "Text\n- a\n  more\n\n  part\n- b\n\n1. one\n   - two\n\n```\n- code\n```\n"
+    done = subprocess.run(
+        [python, "-c", program], input=text, capture_output=True, text=True, cwd=REPOSITORY / "tools/site", check=True
+    )
+    assert done.stdout == "Text\n\n- a\n    more\n\n    part\n\n- b\n\n1. one\n    - two\n\n```\n- code\n```\n"
 
 
 def test_links_lead_to_pages_of_the_site() -> None:

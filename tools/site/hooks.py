@@ -25,7 +25,7 @@ _GENERATED = {
     "reference/cpp.md": reference_cpp.page,
     "coverage/heat-map.md": heat_map.page,
 }
-_ITEM = re.compile(r"([-*+]|\d+\.) ")
+_ITEM = re.compile(r"([-*+]|\d\.) ")
 _LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".py": "python", ".html": "html", ".txt": "text"}
 
 
@@ -66,17 +66,28 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     if not page.file.generated_by:
         markdown = links.on_site(markdown, f"docs/{page.file.src_uri}", page.file.src_uri)
-    return _lists_apart(markdown)
+    return mend_lists(markdown)
 
 
-def _lists_apart(text: str) -> str:
-    """A list may follow a paragraph at once where the repository shows pages, and here only after an empty line."""
+def mend_lists(text: str) -> str:
+    """Where the repository shows pages, a list may follow a paragraph at once, and what belongs to an item is indented as far as
+    its text. Here an empty line comes first, and four spaces are wanted."""
     lines = text.split("\n")
     result: list[str] = []
+    width = 0  # of the sign of the item that a line may belong to
+    has_parts = False  # that item is more than one paragraph
     for line, is_code in zip(lines, links.code_lines(lines), strict=True):
         before = result[-1] if result else ""
-        if _ITEM.match(line) and not is_code and before and before[0] != " " and not _ITEM.match(before):
-            result.append("")
+        if width and line.startswith(" " * width):
+            line = " " * (4 - width) + line
+        elif (found := _ITEM.match(line)) and not is_code:
+            if before and (not width or has_parts):
+                result.append("")
+            width, has_parts = len(found[0]), False
+        elif line:
+            width = 0
+        else:
+            has_parts = True
         result.append(line)
     return "\n".join(result)
 
@@ -107,8 +118,6 @@ def _pages_of_folders() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for page in sorted(docs.glob("*/*.md")):
         found.setdefault(f"{page.parent.name}/", []).append(page.relative_to(docs).as_posix())
-    for name, pages in found.items():
-        pages.insert(0, f"{name}index.md")
     return found
 
 
