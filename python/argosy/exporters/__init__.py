@@ -3,7 +3,51 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    # The same names once more, for type checkers.
+    from .auto import AUTO_EXPORTER_MAPPING as AUTO_EXPORTER_MAPPING
+    from .auto import AUTO_EXPORT_CONFIG_MAPPING as AUTO_EXPORT_CONFIG_MAPPING
+    from .auto import AutoExportConfig as AutoExportConfig
+    from .auto import AutoHfExporter as AutoHfExporter
+    from .auto import get_hf_exporter as get_hf_exporter
+    from .auto import register_export_config as register_export_config
+    from .auto import register_exporter as register_exporter
+    from .base import HfExporter as HfExporter
+    from .configs import DynamoConfig as DynamoConfig
+    from .configs import ExecutorchConfig as ExecutorchConfig
+    from .configs import ExportConfigMixin as ExportConfigMixin
+    from .configs import ExportFormat as ExportFormat
+    from .configs import OnnxConfig as OnnxConfig
+    from .executorch_program import ExecutorchProgram as ExecutorchProgram
+    from .exporter_dynamo import DynamoExporter as DynamoExporter
+    from .exporter_dynamo import get_auto_dynamic_shapes as get_auto_dynamic_shapes
+    from .exporter_dynamo import patch_forward_signature as patch_forward_signature
+    from .exporter_dynamo import reset_model_state as reset_model_state
+    from .exporter_executorch import ExecutorchExporter as ExecutorchExporter
+    from .exporter_onnx import OnnxExporter as OnnxExporter
+    from .live import patch_model_config as patch_model_config
+    from .live import register_additional_serialization_functions as register_additional_serialization_functions
+    from .live import torch_export_patches as torch_export_patches
+    from .onnx_program import ONNXProgram as ONNXProgram
+    from .pytrees import register_cache_pytrees_for_model as register_cache_pytrees_for_model
+    from .utils import apply_fx_node_fixes as apply_fx_node_fixes
+    from .utils import apply_fx_program_fixes as apply_fx_program_fixes
+    from .utils import apply_patches as apply_patches
+    from .utils import decompose_for_generation as decompose_for_generation
+    from .utils import decompose_multimodal as decompose_multimodal
+    from .utils import decompose_prefill_decode as decompose_prefill_decode
+    from .utils import get_leaf_tensors as get_leaf_tensors
+    from .utils import is_multimodal as is_multimodal
+    from .utils import patch_attribute as patch_attribute
+    from .utils import patch_attributes as patch_attributes
+    from .utils import prepare_for_export as prepare_for_export
+    from .utils import register_export_input_preparer as register_export_input_preparer
+    from .utils import register_fx_node_fix as register_fx_node_fix
+    from .utils import register_fx_program_fix as register_fx_program_fix
+    from .utils import register_patch as register_patch
+    from .versions import VersionDriftWarning as VersionDriftWarning
 
 #: Where each name lives. Imported when first used: some need torch, and configurations do not.
 _MODULES = {

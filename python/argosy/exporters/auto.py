@@ -28,6 +28,7 @@ AUTO_EXPORTER_MAPPING = _Exporters(
     executorch=(".exporter_executorch", "ExecutorchExporter"),
 )
 
+#: Format to configuration.
 AUTO_EXPORT_CONFIG_MAPPING: dict[str, type[ExportConfigMixin]] = {
     "dynamo": DynamoConfig,
     "onnx": OnnxConfig,

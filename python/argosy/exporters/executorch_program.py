@@ -56,9 +56,11 @@ class ExecutorchProgram:
 
     @property
     def methods(self) -> set[str]:
+        """Names of what the program can run."""
         return {METHOD}
 
     def exported_program(self, method: str = METHOD) -> torch.export.ExportedProgram:
+        """What a method was made from."""
         return self.exported_programs[method]
 
     @property
@@ -132,6 +134,7 @@ class ExecutorchProgram:
                               hint="sizes beyond the bounds that memory is reserved for need an export with larger ones") from error  # fmt: skip
 
     def outputs_by_name(self, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """What a call gives, by the names that the module's outputs have."""
         return dict(zip(self.output_names, self(**inputs), strict=True))
 
     def _arguments(self) -> list[str]:

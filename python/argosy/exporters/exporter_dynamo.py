@@ -17,6 +17,7 @@ from ..capture.patches import tracing_patches
 from ..capture.patches.sizes import ends_of_any_length
 from ..capture.patches.vision import live_patches
 from ..capture.swap import replaced
+from ..observer import InputObserver
 from ..observer.calls import copy_value
 from ..observer.shapes import map_tensors
 from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patches
@@ -49,7 +50,7 @@ class DynamoExporter(HfExporter):
     def export(
         self,
         model: torch.nn.Module,
-        sample_inputs: Mapping[str, Any],
+        sample_inputs: Mapping[str, Any] | InputObserver,
         config: ExportConfigMixin | Mapping[str, Any] | None = None,
     ) -> torch.export.ExportedProgram:
         """The program of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""

@@ -13,6 +13,7 @@ import torch
 from ..capture.multimodal_geometry import is_geometry
 from ..capture.writer import Manifest, write_capture
 from ..errors import ExportError
+from ..observer import InputObserver
 from .axes import pictures
 from .configs import ExecutorchConfig, ExportConfigMixin
 from .executorch_program import ExecutorchProgram
@@ -58,7 +59,7 @@ class ExecutorchExporter(DynamoExporter):
     def export(
         self,
         model: torch.nn.Module,
-        sample_inputs: Mapping[str, Any],
+        sample_inputs: Mapping[str, Any] | InputObserver,
         config: ExportConfigMixin | Mapping[str, Any] | None = None,
     ) -> ExecutorchProgram:
         """The program of ``model(**sample_inputs)``. Neither the model nor the inputs are changed."""

@@ -12,6 +12,7 @@ import torch
 
 from ..capture.writer import Manifest, write_capture
 from ..errors import ExportError
+from ..observer import InputObserver
 from .configs import ExportConfigMixin, OnnxConfig
 from .exporter_dynamo import DynamoExporter
 from .live import LiveProgram, evaluated, observed, trace_live
@@ -39,7 +40,7 @@ class OnnxExporter(DynamoExporter):
     def export(
         self,
         model: torch.nn.Module,
-        sample_inputs: Mapping[str, Any],
+        sample_inputs: Mapping[str, Any] | InputObserver,
         config: ExportConfigMixin | Mapping[str, Any] | None = None,
     ) -> ONNXProgram:
         """The model of ``model(**sample_inputs)``; written to ``config.output_path`` if that is given. Neither the model nor

@@ -60,6 +60,7 @@ class ONNXProgram:
 
     @property
     def output_names(self) -> list[str]:
+        """The model's outputs, in order."""
         return list(self._core.outputs)
 
     @property

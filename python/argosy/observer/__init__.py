@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .dims import DimExpr, infer_dims
+
+if TYPE_CHECKING:
+    from .observer import InputObserver as InputObserver
 
 __all__ = ["DimExpr", "InputObserver", "infer_dims"]
 
