@@ -36,7 +36,7 @@ MAY_INCLUDE = {
 }
 
 # Which parts of the Python package a part may import, besides itself. Functions' imports count too.
-_LEAVES = ["errors", "patching", "structures", "compare", "line_process", "summary", "terminal", "tracebacks"]
+_LEAVES = ["errors", "patching", "op_rules", "extensions", "structures", "compare", "line_process", "summary", "terminal", "tracebacks"]
 MAY_IMPORT = {
     "errors": [],
     "schemas": [],
@@ -44,6 +44,8 @@ MAY_IMPORT = {
     "compare": [],
     "tracebacks": [],
     "patching": ["errors"],
+    "op_rules": ["errors"],
+    "extensions": ["errors"],
     "line_process": ["errors"],
     "summary": ["errors"],
     "terminal": ["errors"],

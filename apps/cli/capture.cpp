@@ -23,7 +23,7 @@ Status copy(const CacheEntry& entry, const std::filesystem::path& output) {
 Status capture(const CaptureOptions& options, const Environment& environment, Terminal& terminal) {
   ARGOSY_TRY(std::filesystem::path model,
              obtain_model(options.source, ModelParts::kConfiguration, environment, terminal));
-  ARGOSY_TRY(PythonWork work, capture_work(capture_request(options, model)));
+  ARGOSY_TRY(PythonWork work, capture_work(capture_request(options, model, environment)));
   work.renew = options.recapture;
   ARGOSY_TRY(Obtained obtained, obtain_by_python(work, environment, terminal));
   ARGOSY_TRY(CacheDescription description, describe(obtained.entry));

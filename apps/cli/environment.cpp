@@ -26,6 +26,16 @@ bool is_on(const char* name) {
   return value == "1" || value == "ON" || value == "YES" || value == "TRUE";
 }
 
+/// Folders of the path may be relative to the one that the program is started in.
+std::string python_paths() {
+  std::string text;
+  for (const char* name : {"PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONSAFEPATH", "HOME"})
+    text += variable(name).native() + '\n';
+  std::error_code ignored;
+  if (!variable("PYTHONPATH").empty()) text += std::filesystem::current_path(ignored).native();
+  return text;
+}
+
 }  // namespace
 
 Environment read_environment() {
@@ -36,6 +46,7 @@ Environment read_environment() {
   environment.cache = variable("ARGOSY_CACHE");
   if (environment.cache.empty()) environment.cache = base / "argosy";
   environment.python = variable("ARGOSY_PYTHON");
+  environment.python_paths = python_paths();
   environment.hub_cache = hub_variable("HF_HUB_CACHE");
   if (environment.hub_cache.empty()) {
     std::filesystem::path home = hub_variable("HF_HOME");

@@ -140,9 +140,10 @@ Result<Checkpoint> open_checkpoint(const fs::path& model) {
               "download them too; argosy capture needs config.json alone");
 }
 
-Status find_files(const fs::path& model, const Backend& backend, ExportJob& job, Terminal& terminal) {
+Status find_files(const fs::path& model, const Backend& backend, ExportJob& job, const Environment& environment,
+                  Terminal& terminal) {
   const ExportOptions& options = job.options;
-  job.request = capture_request(options, model);
+  job.request = capture_request(options, model, environment);
   // A capture that is named has the dtype that it has.
   if (options.capture.empty()) {
     ARGOSY_TRY(job.request.dtype, export_dtype(backend, model, options.dtype));
@@ -223,7 +224,7 @@ Result<ExportJobs> find_jobs(const ExportOptions& options, const Backend& backen
     ARGOSY_TRY_STATUS(read_ranges(*job));
   }
   ARGOSY_TRY(fs::path model, obtain_model(options.source, ModelParts::kWeights, environment, terminal));
-  for (const auto& job : jobs) ARGOSY_TRY_STATUS(find_files(model, backend, *job, terminal));
+  for (const auto& job : jobs) ARGOSY_TRY_STATUS(find_files(model, backend, *job, environment, terminal));
   return jobs;
 }
 

@@ -31,6 +31,7 @@ struct Environment {
   std::filesystem::path cache;      // ARGOSY_CACHE, else the platform's; may not exist
   std::filesystem::path schemas;    // ARGOSY_SCHEMAS, else op_schemas.txt in the cache; may not exist
   std::filesystem::path python;     // ARGOSY_PYTHON; empty: none is named
+  std::string python_paths;         // what else decides which packages Python has, as one text
   std::filesystem::path hub_cache;  // HF_HUB_CACHE, else hub in HF_HOME, else the platform's; may not exist
   bool offline = false;             // HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE: nothing is to be downloaded
 };

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "extensions.h"
 #include "io/json.h"
 #include "stages.h"
 #include "subprocess.h"
@@ -116,7 +117,8 @@ std::vector<std::string> candidate_pythons(const Environment& environment) {
   return pythons;
 }
 
-CaptureRequest capture_request(const GraphOptions& options, const std::filesystem::path& folder) {
+CaptureRequest capture_request(const GraphOptions& options, const std::filesystem::path& folder,
+                               const Environment& environment) {
   CaptureRequest request;
   request.model = folder;
   request.task = options.task;
@@ -124,6 +126,7 @@ CaptureRequest capture_request(const GraphOptions& options, const std::filesyste
   request.dtype = options.dtype;
   request.prefill = options.prefill;
   request.trust_remote_code = options.source.trust_remote_code;
+  request.extensions = installed_extensions(environment);
   return request;
 }
 

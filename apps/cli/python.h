@@ -44,8 +44,9 @@ Result<PythonEnd> run_module(const std::string& module, const std::vector<std::s
 /// why and where all that it said is kept.
 Result<Obtained> obtain_by_python(const PythonWork& work, const Environment& environment, Terminal& terminal);
 
-/// What the user asks for, of the model in `folder`.
-CaptureRequest capture_request(const GraphOptions& options, const std::filesystem::path& folder);
+/// What the user asks for, of the model in `folder`, and what the environment adds.
+CaptureRequest capture_request(const GraphOptions& options, const std::filesystem::path& folder,
+                               const Environment& environment);
 
 /// The work for a capture, and for the plan of a checkpoint's weights, which neither shape nor components matter to.
 Result<PythonWork> capture_work(const CaptureRequest& request);

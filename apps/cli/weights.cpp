@@ -1,6 +1,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "driver/write_weights.h"
+#include "extensions.h"
 #include "model_source.h"
 #include "python.h"
 
@@ -16,6 +17,7 @@ Result<WeightPlan> plan_for(const WeightsOptions& options, const std::filesystem
   request.task = options.task;
   request.dtype = options.dtype;
   request.trust_remote_code = options.source.trust_remote_code;
+  request.extensions = installed_extensions(environment);
   ARGOSY_TRY(PythonWork work, weight_plan_work(request, checkpoint));
   work.renew = options.replan;
   ARGOSY_TRY(Obtained obtained, obtain_by_python(work, environment, terminal));

@@ -72,6 +72,8 @@ _MODULES = {
     "__version__": "._core",
     "export": ".command",
     "open_checkpoint": "._core",
+    "register_decomposition": ".op_rules",
+    "register_onnx_op": ".op_rules",
 }
 
 __all__ = ["ExportError", *sorted(_MODULES)]

@@ -14,6 +14,7 @@ import importlib.metadata
 import inspect
 import logging
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -56,6 +57,7 @@ _PATCHES: dict[str, list[Patch]] = {}
 _MODEL_PATCHES: dict[str, list[ModelPatch]] = {}
 _FX_NODE_FIXES: dict[str, list[Callable[[Any, Any], bool]]] = {}
 _FX_PROGRAM_FIXES: dict[str, list[Callable[[Any], None]]] = {}
+_LOCK = threading.RLock()
 
 
 # ---- patches ----
@@ -114,9 +116,10 @@ def registered_model_patches(backend: str) -> tuple[ModelPatch, ...]:
 def apply_patches(backend: str, model: Any = None) -> Iterator[tuple[Patch, ...]]:
     """Installs the patches of `backend` for a with block, those of models on `model`, and gives the ones that apply here.
 
-    Originals are put back when the block is left, also by an exception, in reverse order.
+    Originals are put back when the block is left, also by an exception, in reverse order. What is replaced is everybody's, so that
+    another thread waits until the block is left.
     """
-    with contextlib.ExitStack() as stack:
+    with _LOCK, contextlib.ExitStack() as stack:
         applied = []
         for patch in registered_patches(backend):
             if not versions_match(patch.versions):
@@ -255,7 +258,9 @@ def apply_fx_node_fixes(backend: str, graph_module: Any) -> None:
     """
     from torch.fx import GraphModule
 
-    fixes = _FX_NODE_FIXES.get(backend, [])
+    fixes = _FX_NODE_FIXES.get(backend)
+    if not fixes:
+        return
     for module in list(graph_module.modules()):
         if not isinstance(module, GraphModule):
             continue

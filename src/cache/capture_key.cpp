@@ -125,6 +125,7 @@ Result<std::string> request_text(const CaptureRequest& request, std::span<const 
   writer.key("shape").value(request.shape);
   writer.key("variant").value(request.variant);
   writer.key("prefill").value(request.prefill);
+  if (!request.extensions.empty()) writer.key("extensions").value(request.extensions);
   if (request.dtype != "auto") writer.key("dtype").value(request.dtype);
   if (document.root().find("auto_map").is_valid()) {
     ARGOSY_TRY(std::string code, hash_of_code(request.model));

@@ -18,6 +18,7 @@ struct CaptureRequest {
   std::string shape;            // narrows dims, as the user wrote it
   std::string variant;          // of the patches, where a backend needs one of its own
   std::string dtype = "auto";   // of the weights: auto (the configuration's), float32, float16 or bfloat16
+  std::string extensions;       // others' code that captures are made with, as a text; empty: none
   bool prefill = false;
   bool trust_remote_code = false;
   std::filesystem::path adapter;  // a folder with adapter_config.json, for weight plans; empty: none

@@ -67,13 +67,18 @@ TEST(CaptureKey, every_other_field_and_option_counts) {
   EXPECT_NE(key_of(R"({"n":3})"), plain);
   EXPECT_NE(key_of(R"({"n":2.0})"), plain);
   EXPECT_NE(key_of(R"({"n":2,"m":null})"), plain);
-  CaptureRequest task, shape, variant, prefill;
+  CaptureRequest task, shape, variant, prefill, extended;
   task.task = "a";
   shape.shape = "a";
   variant.variant = "a";
   prefill.prefill = true;
-  std::vector<std::string> keys = {plain, key_of(R"({"n":2})", task), key_of(R"({"n":2})", shape),
-                                   key_of(R"({"n":2})", variant), key_of(R"({"n":2})", prefill)};
+  extended.extensions = "a";
+  std::vector<std::string> keys = {plain,
+                                   key_of(R"({"n":2})", task),
+                                   key_of(R"({"n":2})", shape),
+                                   key_of(R"({"n":2})", variant),
+                                   key_of(R"({"n":2})", prefill),
+                                   key_of(R"({"n":2})", extended)};
   std::sort(keys.begin(), keys.end());
   EXPECT_EQ(std::unique(keys.begin(), keys.end()), keys.end());
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 
 import pytest
 import torch
@@ -184,3 +185,75 @@ def test_dynamo_exporter_applies_patches():
     finally:
         _PATCHES["dynamo"] = list(undo)
     assert seen and set(seen) == {"patched"} and Target().method() == "method"
+
+
+class Interrupted(torch.nn.Module):
+    def __init__(self, error: type[BaseException] | None) -> None:
+        super().__init__()
+        self.error = error
+
+    def forward(self, x):
+        assert Target().method() == "patched"
+        if self.error is not None:
+            raise self.error("in the middle")
+        return x + 1
+
+
+@pytest.fixture
+def patched_method():
+    known = registered_patches("dynamo")
+    register_patch("dynamo", HERE + "Target.method")(lambda original: lambda self: "patched")
+    yield
+    _PATCHES["dynamo"] = list(known)
+
+
+@pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
+def test_patches_are_undone_after_success_failure_and_an_interrupt(patched_method, error):
+    before = vars(Target)["method"]
+    with pytest.raises(error, match="in the middle") if error else contextlib.nullcontext():
+        DynamoExporter().export(Interrupted(error), {"x": torch.zeros(2)})
+    assert vars(Target)["method"] is before
+
+
+def test_threads_do_not_see_each_other_s_patches(backend):
+    """A block waits until that of another thread is left; within one thread blocks may nest."""
+    register_patch(backend, HERE + "Target.value")(lambda original: original + 1)
+    entered, leave = threading.Event(), threading.Event()
+    seen = []
+
+    def hold():
+        with apply_patches(backend), apply_patches("none"):
+            entered.set()
+            seen.append(("first", Target.value))
+            leave.wait(10)
+
+    def wait():
+        with apply_patches(backend):
+            seen.append(("second", Target.value))
+
+    first, second = threading.Thread(target=hold), threading.Thread(target=wait)
+    first.start()
+    assert entered.wait(10)
+    second.start()
+    second.join(0.2)
+    assert second.is_alive() and seen == [("first", 2)]
+    leave.set()
+    first.join(10)
+    second.join(10)
+    assert seen == [("first", 2), ("second", 2)] and Target.value == 1
+
+
+def test_exports_in_two_threads_are_as_those_of_one(patched_method):
+    before, programs = vars(Target)["method"], {}
+
+    def export(size):
+        programs[size] = DynamoExporter().export(Interrupted(None), {"x": torch.zeros(size)})
+
+    threads = [threading.Thread(target=export, args=(size,)) for size in (2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for size in (2, 3):
+        torch.testing.assert_close(programs[size].module()(x=torch.zeros(size)), torch.ones(size))
+    assert vars(Target)["method"] is before

@@ -49,9 +49,11 @@ def run(options: argparse.Namespace) -> None:
     report("loading torch and transformers")
     import torch  # noqa: F401  # first: what it brings along is missing with it, and not to be named
 
+    from ..extensions import load_extensions
     from .configuration import canonical, load_config, read_configuration, set_dtype
     from .session import open_session, require_limits, trace_session, write_session
 
+    load_extensions()
     configuration = canonical(read_configuration(options.model))
     config = load_config(options.model, trust_remote_code=options.trust_remote_code)
     report("observing the twin")

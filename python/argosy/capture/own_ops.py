@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch.export import ExportedProgram
 
 from ..errors import ExportError
+from ..op_rules import KNOWN_NAMESPACES, Decomposition, decomposition_of, onnx_op_of
 from .companion import last_model_frame
 
-#: Namespaces of torch, and others whose ops backends know.
-_KNOWN = ("aten", "prim", "prims", "torch", "higher_order", "transformers", "argosy", "quantized_decomposed", "llama")
-
 _HINT = (
-    'implement it of torch\'s ops, Library.impl(…, "CompositeImplicitAutograd"), and it is taken apart; or replace the function that'
-    " calls it by plain PyTorch for the time of an export, with argosy.register_patch; see docs/errors/unsupported-op.md"
+    "say what it consists of with argosy.register_decomposition; or replace the function that calls it by plain PyTorch for the"
+    " time of an export, with argosy.register_patch; see docs/how-to/extend.md"
 )
 
 
 def taken_apart(program: ExportedProgram) -> ExportedProgram:
-    """``program`` without composite ops of the user's own: what they consist of is in their place, also where that has such ops."""
+    """``program`` without ops that have a decomposition, and without composite ops of the user's own: what they consist of is in
+    their place, also where that has such ops."""
     done: set[torch._ops.OpOverload] = set()
-    while ops := {node.target for node in _own_nodes(program) if _is_composite(node.target)} - done:
-        table = torch.export.default_decompositions()
-        program = program.run_decompositions({op: table[op] for op in ops})
+    while ops := {node.target: rule for node in _calls(program) if (rule := _consists_of(node.target))}.keys() - done:
+        program = program.run_decompositions({op: _consists_of(op) for op in ops})
         done |= ops
     return program
 
 
 def refuse_own_ops(program: ExportedProgram, engine: str) -> None:
-    """Raises if the program has ops of the user's own, which nothing here can translate for ``engine``."""
-    nodes = list(_own_nodes(program))
+    """Raises if the program has ops of the user's own that nothing here can write for ``engine``."""
+    nodes = [node for node in _calls(program) if _is_own(node.target) and not (engine == "ONNX" and onnx_op_of(node.target.name()))]
     if not nodes:
         return
     names = list(dict.fromkeys(str(node.target) for node in nodes))
@@ -49,11 +48,44 @@ def refuse_own_ops(program: ExportedProgram, engine: str) -> None:
     )
 
 
-def _own_nodes(program: ExportedProgram) -> Iterator[torch.fx.Node]:
+def onnx_ops(programs: list[ExportedProgram]) -> list[dict]:
+    """What captures say of ops of the user's own that are nodes of ONNX files, by the names that graphs call them."""
+    rules = {str(node.target): rule for program in programs for node in _calls(program) if (rule := onnx_op_of(node.target.name()))}
+    return [{"op": op, "domain": rule.domain, "name": rule.name, "version": rule.version} for op, rule in sorted(rules.items())]
+
+
+def _calls(program: ExportedProgram) -> Iterator[torch.fx.Node]:
     for module in program.graph_module.modules():
         for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
-            if isinstance(node.target, torch._ops.OpOverload) and node.target.namespace not in _KNOWN:
+            if isinstance(node.target, torch._ops.OpOverload):
                 yield node
+
+
+def _is_own(op: torch._ops.OpOverload) -> bool:
+    return op.namespace not in KNOWN_NAMESPACES
+
+
+def _consists_of(op: torch._ops.OpOverload) -> Callable[..., Any] | None:
+    if rule := decomposition_of(op.name()):
+        return _guarded(rule)
+    return torch.export.default_decompositions()[op] if _is_own(op) and _is_composite(op) else None
+
+
+def _guarded(rule: Decomposition) -> Callable[..., Any]:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return rule.function(*args, **kwargs)
+        except ExportError:
+            raise
+        except Exception as error:
+            raise ExportError(
+                f"the decomposition of {rule.op} fails: {type(error).__name__}: {error}",
+                code="invalid-input",
+                location=f"{rule.function.__module__}.{rule.function.__qualname__}",
+                hint="it takes the op's arguments, and computes its result with ops of PyTorch",
+            ) from error
+
+    return function
 
 
 def _is_composite(op: torch._ops.OpOverload) -> bool:

@@ -12,6 +12,8 @@ import sympy
 import torch
 
 from ..errors import ExportError
+from ..extensions import loaded_versions
+from ..patching import apply_patches
 from . import weightless
 from .attempts import freest
 from .caches import on_cpu
@@ -86,7 +88,8 @@ def trace_session(
             inputs = {each.name: _inputs_to_trace(each, model, shapes[each.name]) for each in session.components}
     inputs = {name: [on_cpu(value) for value in made] for name, made in inputs.items()}
     components: list[Component] = []
-    with tracing_patches(model), whole_attention(model) if attention == "whole" else contextlib.nullcontext():
+    whole = whole_attention(model) if attention == "whole" else contextlib.nullcontext()
+    with apply_patches("dynamo"), tracing_patches(model), whole:
         for component in session.components:
             report(f"tracing {component.name}")
             traced = _trace_freest(model, component, inputs.pop(component.name), session.dims[component.name])
@@ -262,4 +265,4 @@ def versions() -> dict[str, str]:
         from .._core import __version__ as own
     except ImportError:
         own = "unbuilt"
-    return {"argosy": own, "torch": torch.__version__, "transformers": transformers.__version__}
+    return {**loaded_versions(), "argosy": own, "torch": torch.__version__, "transformers": transformers.__version__}

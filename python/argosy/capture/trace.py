@@ -21,6 +21,7 @@ from .conditions import value_of
 from .guards import Guard, kept_guards, padded_lengths, restart_guard, within_guards
 from .flat import export_flat
 from .patches.rotary import restart
+from ..patching import apply_fx_node_fixes, apply_fx_program_fixes
 from ..structures import flatten, identifier, leaf_name
 
 
@@ -63,6 +64,8 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     shapes = {name: {axis: Dim.AUTO for axis, dim in by_path.get(name, {}).items() if dim not in fixed} for name in names}
     flat = export_flat(model, component.run, inputs, shapes)
     program = flat.program
+    apply_fx_node_fixes("dynamo", program.graph_module)
+    apply_fx_program_fixes("dynamo", program)
     drop_assertions(program)
     drop_unused_weights(program)
     placed = Dims({name: by_path[name] for name in names if name in by_path}, dims.ranges, dims.sums)

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from ..errors import ExportError
+from ..extensions import load_extensions
 from .configuration import load_config, quantization_settings, read_configuration
 from .twin import model_class
 from .twin.build import narrowed
@@ -185,6 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", required=True, help="the plan, a JSON file")
     options = parser.parse_args(arguments)
     try:
+        load_extensions()
         plan = make_weight_plan(
             options.model,
             task=options.task,

@@ -19,6 +19,7 @@ from torch.export import ExportedProgram
 
 from .companion import companion
 from .guards import Guard
+from .own_ops import onnx_ops
 from .symbols import set_ranges, substituted
 from .trace import fixed_size
 
@@ -102,6 +103,8 @@ def write_capture(
         "ties": list(manifest.ties.items()),
         "schemas": schemas([graph.program for graph in graphs]),
     }
+    if nodes := onnx_ops([graph.program for graph in graphs]):
+        document["onnx_ops"] = nodes
     entries.insert(0, ("capture.json", to_json(document)))
     if with_constants and (tensors := constants(graphs)):
         entries.append(("constants.safetensors", safetensors_bytes(tensors)))

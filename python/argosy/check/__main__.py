@@ -87,6 +87,7 @@ def run(options: argparse.Namespace, summary: Summary) -> int:
     report("loading torch and transformers")
     from transformers.utils import logging
 
+    from ..extensions import load_extensions
     from ..run.bundles import find_variant, is_for_an_engine
     from .adapters import read_adapters
     from .full import check_bundle, check_export
@@ -94,6 +95,7 @@ def run(options: argparse.Namespace, summary: Summary) -> int:
     from .twin import TwinRequest, check_twin
 
     logging.disable_progress_bar()
+    load_extensions()
     if options.twin is not None:
         request = TwinRequest(options.twin, options.engine or "pt2", options.task, options.shape, options.prefill,
                               options.dtype, options.trust_remote_code, tuple(options.option), options.program,

@@ -23,6 +23,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..errors import ExportError
+from ..extensions import load_extensions
 
 #: Tokens of a text that are read, and those of a piece.
 _TOKENS, _PIECE = 4096, 256
@@ -146,6 +147,7 @@ def main(arguments: list[str] | None = None) -> int:
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     warnings.filterwarnings("ignore")
     try:
+        load_extensions()
         layers = see_ranges(options.model, options.calibrate, task=options.task,
                             trust_remote_code=options.trust_remote_code, report=report)  # fmt: skip
     except ExportError as error:

@@ -26,6 +26,7 @@ from typing import Any
 import torch
 
 from ..errors import ExportError
+from ..extensions import load_extensions
 
 #: Before the name of a value: an output that is its largest magnitude.
 PREFIX = "argosy.seen."
@@ -168,6 +169,7 @@ def main(arguments: list[str] | None = None) -> int:
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     warnings.filterwarnings("ignore")
     try:
+        load_extensions()
         seen = see(options.model, text=options.text, program=options.program, options=tuple(options.option),
                    folder=options.folder, trust_remote_code=options.trust_remote_code, report=report)  # fmt: skip
     except ExportError as error:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import ExportError
+from ..extensions import load_extensions
 from .base import HfExporter
 from .configs import DynamoConfig, ExecutorchConfig, ExportConfigMixin, ExportFormat, OnnxConfig
 
@@ -94,6 +95,7 @@ def _look_up(table: Mapping[str, Any], export_format: Any, what: str) -> Any:
             code="invalid-input",
             hint=f"add one: {', '.join(f'{name!r}' for name in table)}",
         )
+    load_extensions()
     name = _name(export_format)
     if name not in table:
         raise ExportError(

@@ -8,6 +8,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ExportError
+from ..extensions import load_extensions
 from .configs import ExportConfigMixin
 from .versions import warn_on_drift
 
@@ -23,6 +24,7 @@ class HfExporter(ABC):
 
     def __init__(self) -> None:
         self.validate_environment()
+        load_extensions()
 
     def validate_environment(self) -> None:
         """Fails if a package is missing; warns once about versions that were never tested."""

@@ -93,7 +93,7 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
         ends_of_any_length(),
     ):
         program = trace_freest(model, inputs, trace)[0] if shapes is None and config.dynamic and not config.strict else trace()
-    program = taken_apart(program)
+        program = taken_apart(program)
     program._guards_code = guards_to_check(program)
     apply_fx_node_fixes("dynamo", program.graph_module)
     apply_fx_program_fixes("dynamo", program)

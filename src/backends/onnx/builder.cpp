@@ -130,6 +130,12 @@ Ref Builder::node(std::string_view op, Refs inputs, Attributes attributes) {
   return node(op, std::move(inputs), 1, std::move(attributes)).front();
 }
 
+Refs Builder::typed_node(std::string_view op, Refs inputs, std::span<const DType> results, Attributes attributes) {
+  Refs outputs = add_node(op, std::move(inputs), std::move(attributes), results.size(), DType::kF32);
+  for (size_t i = 0; i < results.size(); ++i) model_[outputs[i]].dtype = results[i];
+  return outputs;
+}
+
 Ref Builder::cast(Ref value, DType dtype) {
   if (this->dtype(value) == dtype) return value;
   return add_node("Cast", {value}, {{"to", int64_t{onnx_type(dtype)}}}, 1, dtype).front();

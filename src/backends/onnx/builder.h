@@ -51,6 +51,8 @@ class Builder {
   /// A node with one result. An op of another domain than ONNX's own has its name in front of its own.
   Ref node(std::string_view op, Refs inputs, Attributes attributes = {});
   std::vector<Ref> node(std::string_view op, Refs inputs, size_t results, Attributes attributes = {});
+  /// A node whose results have these types, whatever its inputs have, which stay as they are.
+  Refs typed_node(std::string_view op, Refs inputs, std::span<const DType> results, Attributes attributes);
   Ref cast(Ref value, DType dtype);
   /// A tensor of a shape (i64, one dim) whose elements are all `scalar`, a constant without dims.
   Ref fill(Ref shape, Ref scalar);

@@ -59,9 +59,10 @@ struct Graph {
 struct Model {
   int opset = 22;
   int ir_version = 10;
-  std::vector<Value> values;              // by Ref::index
-  std::vector<Graph> graphs;              // [0] is the model's own, the others are sub-graphs
-  std::vector<Initializer> initializers;  // of graphs[0]
+  std::vector<Value> values;               // by Ref::index
+  std::vector<Graph> graphs;               // [0] is the model's own, the others are sub-graphs
+  std::vector<Initializer> initializers;   // of graphs[0]
+  std::map<std::string, int64_t> domains;  // versions of those beside ONNX's own; 1 if left out
   std::map<std::string, std::string> metadata;
 
   const Value& operator[](Ref ref) const { return values[ref.index]; }

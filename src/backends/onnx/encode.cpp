@@ -133,7 +133,8 @@ class Encoder {
     for (const Attribute& attribute : node.attributes) ARGOSY_TRY_STATUS(add_attribute(writer, attribute));
     if (!node.domain.empty()) {
       add_text(writer, field::NodeProto_domain, node.domain);
-      foreign_domains_.try_emplace(node.domain, kForeignDomainVersion);
+      auto own = model_.domains.find(node.domain);
+      foreign_domains_.try_emplace(node.domain, own == model_.domains.end() ? kForeignDomainVersion : own->second);
     }
     return {};
   }

@@ -55,6 +55,41 @@ TEST(OnnxLoweringTest, shapes_of_one_unknown_size_are_constants) {
   EXPECT_EQ(ops_of(*lowered.model), "Reshape Reshape");
 }
 
+constexpr std::string_view kOwnOp = R"(
+attribute onnx_op.mylib.mix.default = "com.example.Mix 2"
+schema mylib::mix(Tensor[] parts, Tensor? bias=None, float scale=1.0, int n=0, Tensor? last=None) -> Tensor
+symbol s0 positive
+graph (%x: f32[s0, 8]) {
+  %y: f32[s0, 8] = mylib.mix.default(parts=[%x, %x], scale=0.5, n=N)
+  return %y
+}
+)";
+
+std::string with_number(std::string text, std::string_view number) {
+  return text.replace(text.find("n=N"), 3, format("n={}", number));
+}
+
+TEST(OnnxLoweringTest, an_op_of_a_user_is_a_node_of_its_domain) {
+  Lowered lowered = lower(with_number(std::string(kOwnOp), "3"));
+  ASSERT_TRUE(lowered.model) << to_text(lowered.model.error());
+  const Node& node = lowered.model->graphs[0].nodes.at(0);
+  EXPECT_EQ(node.domain + "." + node.op, "com.example.Mix");
+  EXPECT_EQ(node.inputs.size(), 2u);  // those that are None at the end are left out
+  ASSERT_EQ(node.attributes.size(), 2u);
+  EXPECT_EQ(std::get<float>(node.attributes[0].value), 0.5F);
+  EXPECT_EQ(std::get<int64_t>(node.attributes[1].value), 3);
+  EXPECT_EQ(lowered.model->domains.at("com.example"), 2);
+}
+
+TEST(OnnxLoweringTest, rejects_an_op_of_a_user_with_a_number_that_is_computed) {
+  std::string text = with_number(std::string(kOwnOp), "%n");
+  text.replace(text.find("  %y"), 0, "  %n: int(s0) = aten.sym_size.int(self=%x, dim=0)\n");
+  text.insert(1, "schema aten::sym_size.int(Tensor self, int dim) -> SymInt\n");
+  Lowered lowered = lower(text);
+  ASSERT_FALSE(lowered.model);
+  EXPECT_NE(lowered.model.error().message.find("argument n is computed by the model"), std::string::npos);
+}
+
 TEST(OnnxLoweringTest, an_input_that_callers_may_group_has_no_declared_shape) {
   Lowered lowered = lower(R"(
 component model {

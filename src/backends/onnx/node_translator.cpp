@@ -191,15 +191,16 @@ const TensorType& NodeTranslator::type_of(ValueId value) const {
   return *type;
 }
 
+bool NodeTranslator::is_tensor(ValueId value) const { return translator_.graph()[value].tensor() != nullptr; }
+
 const TensorType& NodeTranslator::type(std::string_view tensor) const {
   const ValueId* value = argument(tensor).get_if<ValueId>();
   ARGOSY_CHECK(value != nullptr, format("argument {} of {} is no tensor", tensor, op()));
   return type_of(*value);
 }
 
-const TensorType& NodeTranslator::result(size_t index) const {
-  return type_of(translator_.graph()[node_].outputs[index]);
-}
+const TensorType& NodeTranslator::result(size_t index) const { return type_of(result_id(index)); }
+ValueId NodeTranslator::result_id(size_t index) const { return translator_.graph()[node_].outputs[index]; }
 size_t NodeTranslator::result_count() const { return translator_.graph()[node_].outputs.size(); }
 bool NodeTranslator::takes(RuntimeOp op, DType dtype) const {
   return translator_.options().runtime_ops.takes(op, dtype);

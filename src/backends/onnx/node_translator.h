@@ -62,12 +62,14 @@ class NodeTranslator {
   // ---- types
   const TensorType& type(std::string_view tensor) const;
   const TensorType& type_of(ValueId value) const;
+  bool is_tensor(ValueId value) const;
   Shape shape(std::string_view tensor) const { return type(tensor).shape; }
   int64_t rank(std::string_view tensor) const { return static_cast<int64_t>(type(tensor).shape.size()); }
   std::vector<ValueId> tensor_ids(std::string_view list) const;
   Ref tensor(ValueId value) const;
   const TensorType& result(size_t index = 0) const;
   size_t result_count() const;
+  ValueId result_id(size_t index) const;
   SymContext& symbols() const;
   SymExpr number(int64_t value) const { return symbols().integer(value); }
 

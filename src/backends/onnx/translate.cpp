@@ -2,6 +2,7 @@
 #include <set>
 
 #include "backends/onnx/lowering.h"
+#include "backends/onnx/own_nodes.h"
 #include "backends/onnx/translator.h"
 #include "base/check.h"
 #include "base/text.h"
@@ -151,6 +152,7 @@ Ref Translator::number(ValueId value) {
 
 const Translation& Translator::translation_of(NodeId node) const {
   const std::string& op = program_.schemas[(*graph_)[node].op].name;
+  if (const Translation* own = own_translation(program_, op)) return *own;
   std::span<const Translation* const> rows = translations_.find(op);
   if (rows.empty()) {
     throw Declined(ErrorCode::kUnsupportedOp, format("op {} has no translation to ONNX", op),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/onnx/own_nodes.h"
+
 namespace argosy::onnx {
 namespace {
 
@@ -22,7 +24,9 @@ Translations all_translations() { return Translations(families(), Translations::
 Takes taken_with(const LoweringOptions& options) {
   return [options](const Program& program, const Component&, const argosy::Graph&, const argosy::Node& node) {
     static const Translations all = all_translations();
-    std::span<const Translation* const> rows = all.find(program.schemas[node.op].name);
+    const std::string& op = program.schemas[node.op].name;
+    std::span<const Translation* const> rows = all.find(op);
+    if (own_translation(program, op) != nullptr) return true;
     return !rows.empty() && (rows.back()->is_taken == nullptr || rows.back()->is_taken(options));
   };
 }

@@ -24,7 +24,7 @@ Result<bool> find_foreign_ops(Program& program, PassContext&) {
         if (std::ranges::find(kPlain, space) != kPlain.end()) continue;
         Error error(ErrorCode::kUnsupportedOp,
                     format("op {} is not part of PyTorch, so a standalone program cannot call it", name),
-                    "the model's code calls it: have it use plain PyTorch there");
+                    "say what it consists of with argosy.register_decomposition; see docs/how-to/extend.md");
         return fail(at_node(std::move(error), program, graph, node).in(format("component {}", component.name)));
       }
     }

@@ -44,7 +44,7 @@ graph (%x: f32[2, 3]) {
             "  from layers.0 (Layer), model.py:7\n"
             "  in component model\n"
             "  in pass refuse-foreign-ops\n"
-            "  hint: the model's code calls it: have it use plain PyTorch there\n");
+            "  hint: say what it consists of with argosy.register_decomposition; see docs/how-to/extend.md\n");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "frontends/capture/interface.h"
+#include "frontends/capture/own_ops.h"
 #include "frontends/capture/samples.h"
 #include "frontends/capture/stored_tensors.h"
 #include "frontends/capture/ties.h"
@@ -31,6 +32,7 @@ class CaptureReader {
     ARGOSY_TRY(samples_, StoredTensors::read(zip_, kSamples));
     ARGOSY_TRY_STATUS(read_schemas(root));
     keep_attributes(root);
+    ARGOSY_TRY_STATUS(read_own_ops(root, program_));
     ARGOSY_TRY(ties_, Ties::of(program_));
     JsonField components = root.member("components");
     ARGOSY_TRY_STATUS(components.require_array());

@@ -190,6 +190,45 @@ TEST(Capture, rejects_unknown_ops) {
             std::string::npos);
 }
 
+constexpr std::string_view kOwnOps =
+    R"("onnx_ops":[{"op":"my.op.default","domain":"com.example","name":"Op","version":2}])";
+
+/// The manifest with a list of own ops, changed.
+void add_own_ops(ZipEntries& entries, std::string_view from = "", std::string_view to = "") {
+  std::string list(kOwnOps);
+  if (!from.empty()) replace(list, from, to);
+  std::string& manifest = entry(entries, "capture.json");
+  manifest.insert(manifest.find('{') + 1, list + ",");
+}
+
+TEST(Capture, ops_of_a_user_s_own_are_attributes_of_the_program) {
+  ZipEntries entries = read_zip(kGolden);
+  add_own_ops(entries);
+  std::filesystem::path path = test_file(".capture");
+  write_zip(path, entries);
+  EXPECT_EQ(read_program(path, {}).value().attributes.at("onnx_op.my.op.default"), "com.example.Op 2");
+  std::filesystem::remove(path);
+}
+
+TEST(Capture, rejects_own_ops_that_no_file_can_have) {
+  auto error = [](std::string_view from, std::string_view to) {
+    return error_after([&](ZipEntries& entries) { add_own_ops(entries, from, to); });
+  };
+  auto expect = [](const std::string& found, std::string_view text) {
+    EXPECT_NE(found.find(text), std::string::npos) << found;
+  };
+  expect(error("[{", "3,\"other\":[{"), "onnx_ops: expected an array");
+  expect(error("com.example", "ai.onnx"), "onnx_ops[0]: \"ai.onnx\" is no domain");
+  expect(error("com.example", "a b"), "\"a b\" is no domain");
+  expect(error("\"Op\"", "\"O.p\""), "\"O.p\" is no op of ONNX");
+  expect(error(":2", ":0"), "0 is no version of a domain");
+  expect(error("my.op.default", "aten.relu.default"), "\"aten.relu.default\" is PyTorch's");
+  constexpr std::string_view kTwice = R"(},{"op":"my.op.default","domain":"com.example","name":"Op","version":2}])";
+  expect(error("}]", kTwice), "op \"my.op.default\" occurs twice");
+  constexpr std::string_view kOther = R"(},{"op":"my.op.b","domain":"com.example","name":"Op","version":3}])";
+  expect(error("}]", kOther), "domain com.example has version 2 and 3 at once");
+}
+
 TEST(Capture, rejects_constants_of_another_shape) {
   EXPECT_NE(error_after([](ZipEntries& entries) {
               std::string& constants = entry(entries, "constants.safetensors");

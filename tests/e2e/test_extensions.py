@@ -1,0 +1,182 @@
+"""Others' packages: the sample of examples/extension, installed in a folder and used by the command and the exporters."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import onnx
+import pytest
+from cli_tool import REPOSITORY
+from exporter_tool import PROGRAM, Exporter
+
+SAVE = """
+import sys
+import torch
+from argosy_sample.models import SampleConfig, SampleForCausalLM
+
+torch.manual_seed(0)
+sizes = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
+for name in ("gate", "mix"):
+    config = SampleConfig(mixes=name == "mix", vocab_size=64, max_position_embeddings=64, **sizes)
+    SampleForCausalLM(config).save_pretrained(f"{sys.argv[1]}/{name}")
+"""
+
+LIVE = """
+import sys
+sys.path.append(sys.argv[2])
+from core import find_core
+find_core()
+import onnx
+import torch
+from argosy import AutoHfExporter, DynamoExporter, ExecutorchExporter, OnnxExporter
+from transformers import AutoConfig
+
+AutoHfExporter.from_config({"export_format": "dynamo"})  # transformers knows the model type from now on
+import argosy_sample.models as models
+from transformers import AutoModelForCausalLM
+
+model = AutoModelForCausalLM.from_pretrained(sys.argv[1] + "/gate").eval()
+inputs = {"input_ids": torch.arange(2, 12).reshape(2, 5), "use_cache": False}
+config = {"dynamic": True, "check": True}
+wanted = {"input_ids": torch.arange(3, 17).reshape(2, 7)}
+expected = model(**wanted, use_cache=False).logits
+found = {
+    "dynamo": DynamoExporter().export(model, inputs, config).module()(**wanted).logits,
+    "onnx": OnnxExporter().export(model, inputs, config)(**wanted)[0],
+    "executorch": ExecutorchExporter().export(model, inputs, config)(**wanted)[0],
+}
+for name, logits in found.items():
+    torch.testing.assert_close(torch.as_tensor(logits), expected, atol=1e-4, rtol=1e-4, msg=lambda text: f"{name}: {text}")
+assert "aten.sigmoid.default" in AutoHfExporter.from_config({"export_format": "ops"}).export(model, inputs)
+try:
+    models.require_finite(torch.tensor(float("inf")))
+except ValueError:
+    pass
+else:
+    raise AssertionError("the patch is still there")
+
+mixed = AutoModelForCausalLM.from_pretrained(sys.argv[1] + "/mix").eval()
+proto = OnnxExporter().export(mixed, inputs, {"dynamic": True}).model_proto
+onnx.checker.check_model(proto)
+assert sum(node.domain == "com.example" and node.op_type == "Mix" for node in proto.graph.node) == 2
+print("in order")
+"""
+
+BROKEN = """[project]
+name = "broken-sample"
+version = "7.8"
+[project.entry-points."argosy.extensions"]
+broken = "broken_sample:start"
+[tool.setuptools]
+py-modules = ["broken_sample"]
+"""
+
+
+def install(source: Path, target: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index", "--target", target, source]
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return target
+
+
+@dataclass(frozen=True)
+class Extended(Exporter):
+    """The program with a Python that has other packages besides."""
+
+    packages: list[Path] = field(default_factory=list)
+
+    def environment(self) -> dict[str, str]:
+        paths = [REPOSITORY / "python", *self.packages]
+        # Not the warm one of other tests: that has loaded its extensions already, which are none.
+        return {"ARGOSY_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+
+    def python(self, *arguments: str | Path, code: int = 0) -> str:
+        done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": self.environment()["PYTHONPATH"]})  # fmt: skip
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sample")
+    shutil.copytree(REPOSITORY / "examples/extension", folder / "source")
+    return install(folder / "source", folder / "packages")
+
+
+@pytest.fixture(scope="module")
+def extended(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Extended:
+    folder = tmp_path_factory.mktemp("extended")
+    return Extended(PROGRAM, folder / "cache", folder / "none", "onnx", [sample])
+
+
+@pytest.fixture(scope="module")
+def models(extended: Extended, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    extended.python("-c", SAVE, folder)
+    return folder
+
+
+@pytest.mark.parametrize("backend", ["onnx", "executorch", "pt2"])
+def test_the_command_uses_the_package(extended: Extended, models: Path, tmp_path: Path, backend: str) -> None:
+    """The op's rule, the patch and the model type are the package's. The engine is compared with the eager model."""
+    output = tmp_path / ("out.pt2" if backend == "pt2" else "out")
+    extended.run("export", backend, "--model", models / "gate", "--check", "off", output)
+    checked = extended.json("check", output, "--against", models / "gate", "--calls", "edge")
+    assert checked["rows"] and all(row["ok"] for row in checked["rows"])
+
+
+def test_an_op_becomes_a_node_of_a_domain_of_its_own(extended: Extended, models: Path, tmp_path: Path) -> None:
+    said = extended.export(models / "mix", tmp_path / "out")
+    assert 'no runtime has "com.example::Mix"' in said
+    model = onnx.load(tmp_path / "out/decode.onnx")
+    onnx.checker.check_model(model)
+    assert {each.domain: each.version for each in model.opset_import}["com.example"] == 2
+    nodes = [node for node in model.graph.node if node.domain == "com.example"]
+    assert [(node.op_type, len(node.input), len(node.output)) for node in nodes] == [("Mix", 2, 1)] * 2
+    [weights] = nodes[0].attribute
+    assert weights.name == "weights" and list(weights.floats) == [0.75, 0.25]
+    for backend, text in (("executorch", "sample.mix.default has no kernel"), ("pt2", "argosy.register_decomposition")):
+        said = extended.run("export", backend, "--model", models / "mix", "--check", "off", tmp_path / backend, code=1)[1]
+        assert text in said
+
+
+def test_exporters_use_the_package(extended: Extended, models: Path) -> None:
+    assert extended.python("-c", LIVE, models, REPOSITORY / "tests/ops") == "in order\n"
+
+
+def test_a_capture_made_without_an_extension_is_not_one_with_it(models: Path, tmp_path: Path) -> None:
+    """And a broken one is a line that names it."""
+    plain = Extended(PROGRAM, tmp_path / "cache", tmp_path / "none", "onnx")
+    model = tmp_path / "llama"
+    settings = json.loads((models / "gate/config.json").read_text())
+    model.mkdir()
+    (model / "config.json").write_text(json.dumps({**settings, "model_type": "llama", "architectures": ["LlamaForCausalLM"]}))
+    plain.run("capture", "--model", model, "-o", tmp_path / "a.capture")
+    assert "from the cache" in plain.run("capture", "--model", model, "-o", tmp_path / "a.capture")[1]
+
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "pyproject.toml").write_text(BROKEN)
+    (source / "broken_sample.py").write_text("def start():\n    raise KeyError('no such\\nlayer')\n")
+    packages = install(source, tmp_path / "packages")
+    broken = Extended(plain.program, plain.cache, plain.schemas, "onnx", [packages])
+    said = broken.run("capture", "--model", model, "-o", tmp_path / "b.capture", code=1)[1]
+    assert "extension 'broken' of broken-sample 7.8 cannot be loaded: KeyError: " in said
+    assert "pip uninstall broken-sample" in said and "Traceback" not in said
+    assert not (tmp_path / "b.capture").exists()
+
+    # Its files are watched: mended, it is another one.
+    (packages / "broken_sample.py").write_text("def start():\n    pass\n")
+    assert "from the cache" not in broken.run("capture", "--model", model, "-o", tmp_path / "b.capture")[1]
+    said = broken.run("capture", "--model", model, "-o", tmp_path / "b.capture")[1]
+    assert "from the cache" in said
+    shutil.rmtree(packages)
+    assert "from the cache" in broken.run("capture", "--model", model, "-o", tmp_path / "c.capture")[1]
+    assert (tmp_path / "c.capture").read_bytes() == (tmp_path / "a.capture").read_bytes()
