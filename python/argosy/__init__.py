@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from .exporters import reset_model_state as reset_model_state
     from .exporters import torch_export_patches as torch_export_patches
     from .observer import InputObserver as InputObserver
+    from .op_rules import register_decomposition as register_decomposition
+    from .op_rules import register_onnx_op as register_onnx_op
 
     #: The version of the package.
     __version__: str

@@ -1,4 +1,4 @@
-"""A format, a configuration and patches of a project's own."""
+"""A format, a configuration, patches and ops of a project's own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, assert_type
 
 import torch
+from argosy import register_decomposition, register_onnx_op
 from argosy.exporters import (
     ExportConfigMixin,
     ExportFormat,
@@ -69,6 +70,14 @@ def drop_copies(graph_module: torch.fx.GraphModule, node: torch.fx.Node) -> bool
 @register_fx_program_fix("listing")
 def rename(program: torch.export.ExportedProgram) -> None:
     print(program)
+
+
+@register_decomposition("listing::twice", reason="an op of the project")
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x + x
+
+
+register_onnx_op("listing::thrice", domain="com.example", name="Thrice")
 
 
 def write(model: torch.nn.Module, program: torch.export.ExportedProgram, path: Path) -> None:
