@@ -90,6 +90,10 @@ uint64_t total_bytes(const OpenCheckpoint& checkpoint) { return checkpoint.total
 
 Result<ExportedBundle> export_onnx(const OpenCapture& capture, const OpenCheckpoint& checkpoint,
                                    const OnnxExportOptions& options) {
+  if (!options.rules.empty()) {
+    return fail(ErrorCode::kUnsupportedFeature, "the library of a package takes no rules in C++",
+                "register them in Python, for the capture, or link the static libraries (cmake --install)");
+  }
   Answer answer;
   answer.progress = options.progress;
   const ArgosyReceiver receiver = answer.receiver();

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "argosy/extension.h"
+
 namespace argosy {
 
 /// Where weights go (docs/how-to/export-onnx.md).
@@ -26,6 +28,7 @@ struct OnnxExportOptions {
   int opset = 22;
   bool optimize = true;
   WeightPlacement weights = WeightPlacement::kCopy;
+  std::vector<OpRule> rules;  // for ops that are no PyTorch's
   int threads = 1;
   size_t scratch_bytes = size_t{64} << 20;  // for weights on their way, all threads together
   /// Told now and then, by the calling thread, how much of what is to be written is. May be empty.

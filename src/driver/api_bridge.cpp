@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "driver/backends.h"
+#include "driver/user_rules.h"
 #include "io/checkpoint.h"
 
 namespace argosy::api {
@@ -68,6 +69,7 @@ Result<ExportedBundle> run(const OpenCapture& capture, const OpenCheckpoint& che
   ExportInput input{capture.path, plan ? &*plan : nullptr, &checkpoint.checkpoint, model_folder(checkpoint.checkpoint)};
   BackendOptions backend_options;
   backend_options.onnx = onnx_options(options);
+  ARGOSY_TRY(backend_options.onnx.rules, user_rules(options.rules));
   ARGOSY_TRY(std::unique_ptr<Export> prepared,
              find_backend("onnx")->prepare(input, destination, backend_options, diagnostics));
   ExportedBundle bundle{options.output, {}, prepared->total_bytes(), prepared->fixed_dims()};

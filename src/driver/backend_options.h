@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "backends/executorch/generation/task.h"
@@ -10,6 +11,7 @@
 namespace argosy {
 
 struct ExportHooks;
+class RuleTable;
 
 struct OnnxOptions {
   onnx::LoweringOptions lowering;
@@ -17,6 +19,7 @@ struct OnnxOptions {
   std::string engine = "plain";            // a name of engines/engine.h: what the folder is for
   std::string device = "cpu";              // a name of engines/device.h: what graphs may have of the engine's own ops
   bool missing_weights_as_inputs = false;  // those whose bytes are not known; else they are an error
+  std::shared_ptr<const RuleTable> rules;  // of a program that links the library (user_rules.h); null: none
   const ExportHooks* hooks = nullptr;      // of tests (export_hooks.h)
 };
 

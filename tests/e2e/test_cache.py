@@ -57,7 +57,8 @@ class Tool:
 
     def script(self, last_line: str) -> Path:
         path = self.folder / f"python-{len(list(self.folder.iterdir()))}"
-        lines = ["#!/bin/sh", "PATH=/usr/bin:/bin", f'echo "$@" >> "{self.log}"', "for last; do :; done", last_line]
+        has_no_extensions = '[ "$2" = argosy.extensions ] && exit 1'
+        lines = ["#!/bin/sh", "PATH=/usr/bin:/bin", has_no_extensions, f'echo "$@" >> "{self.log}"', "for last; do :; done", last_line]
         path.write_text("\n".join(lines) + "\n")
         path.chmod(0o755)
         return path

@@ -65,7 +65,7 @@ class Tool:
     def modules(self) -> list[str]:
         """Those that Python was started with."""
         lines = self.starts.read_text().splitlines() if self.starts.exists() else []
-        return [line.split()[1] for line in lines]
+        return [module for line in lines if (module := line.split()[1]) != "argosy.extensions"]
 
 
 def manifest(archive: Path) -> dict[str, Any]:

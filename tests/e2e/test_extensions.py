@@ -14,6 +14,7 @@ import onnx
 import pytest
 from cli_tool import REPOSITORY
 from exporter_tool import PROGRAM, Exporter
+from test_cpp_api import BUILD, do
 
 SAVE = """
 import sys
@@ -145,6 +146,20 @@ def test_an_op_becomes_a_node_of_a_domain_of_its_own(extended: Extended, models:
     for backend, text in (("executorch", "sample.mix.default has no kernel"), ("pt2", "argosy.register_decomposition")):
         said = extended.run("export", backend, "--model", models / "mix", "--check", "off", tmp_path / backend, code=1)[1]
         assert text in said
+
+
+@pytest.mark.skipif(BUILD is None, reason="the libraries are not built: cmake --build --preset release")
+def test_a_program_in_cpp_brings_a_rule(extended: Extended, models: Path, tmp_path: Path) -> None:
+    """The rule goes before the node that the package wants; the check runs the model with the op itself."""
+    do("cmake", "--install", BUILD, "--prefix", tmp_path / "prefix", "--component", "development")
+    do("cmake", "-S", REPOSITORY / "examples/cpp_rule", "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}")
+    do("cmake", "--build", tmp_path / "build")
+    capture = tmp_path / "mix.capture"
+    extended.run("capture", "--model", models / "mix", "-o", capture)
+    do(tmp_path / "build/export_with_rule", capture, models / "mix", tmp_path / "out")
+    assert not any(node.domain for node in onnx.load(tmp_path / "out/decode.onnx").graph.node)
+    checked = extended.json("check", tmp_path / "out", "--against", models / "mix", "--calls", "edge")
+    assert checked["rows"] and all(row["ok"] for row in checked["rows"])
 
 
 def test_exporters_use_the_package(extended: Extended, models: Path) -> None:

@@ -82,6 +82,7 @@ class Machine:
         self.python = self.folder / "python"
         lines = [
             "#!/bin/sh",
+            '[ "$2" = argosy.extensions ] && exit 1',
             f'echo "$@" >> "{self.folder}/starts"',
             'if [ "$2" = argosy.hub ]; then',
             f'  PYTHONPATH="{REPOSITORY}/python" exec "{sys.executable}" "$@"',

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "argosy/extension.h"
+#include "passes/rewrite_rules.h"
+
+namespace argosy {
+
+/// Rules of a program that links the library, as a table that passes apply. Null if there are none.
+Result<std::shared_ptr<const RuleTable>> user_rules(std::span<const OpRule> rules);
+
+}  // namespace argosy
