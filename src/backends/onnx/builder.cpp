@@ -13,9 +13,8 @@ namespace {
 
 template <class T>
 std::vector<std::byte> bytes_of(std::span<const T> values) {
-  std::vector<std::byte> bytes(values.size_bytes());
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
+  std::span<const std::byte> bytes = std::as_bytes(values);
+  return {bytes.begin(), bytes.end()};
 }
 
 // Of ops with several results: the element type of those after the first, where it is not that of the first.
