@@ -350,7 +350,7 @@ std::optional<Constant> read_constant(const TensorSource& source) {
     result.reals.resize(count);
     std::span<std::byte> out = std::as_writable_bytes(std::span(result.reals));
     if (result.dtype == DType::kF64) {
-      std::memcpy(out.data(), bytes.data(), bytes.size());
+      std::ranges::copy(bytes, out.begin());
     } else {
       cast_elements(result.dtype, bytes, DType::kF64, out);
     }
@@ -358,7 +358,7 @@ std::optional<Constant> read_constant(const TensorSource& source) {
     result.ints.resize(count);
     std::span<std::byte> out = std::as_writable_bytes(std::span(result.ints));
     if (result.dtype == DType::kI64) {
-      std::memcpy(out.data(), bytes.data(), bytes.size());
+      std::ranges::copy(bytes, out.begin());
     } else {
       cast_elements(result.dtype, bytes, DType::kI64, out);
     }
