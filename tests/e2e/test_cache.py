@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from cli_tool import REPOSITORY
+from lonely_program import copy_program
 from warm import cpu_seconds, warm_python
 
 PROGRAM = Path(os.environ.get("ARGOSY_BIN", REPOSITORY / "build/release/apps/cli/argosy")).absolute()
@@ -51,8 +52,7 @@ class Tool:
         self.log = self.folder / "starts"
         (self.folder / "empty").mkdir()
         # alone in its folder, so that there is no Python beside it
-        (self.folder / "bin").mkdir()
-        self.program = Path(shutil.copy(PROGRAM, self.folder / "bin"))
+        self.program = copy_program(PROGRAM, self.folder)
         self.stand_in = self.script(f'cp "{GOLDEN}" "$last"')
 
     def script(self, last_line: str) -> Path:

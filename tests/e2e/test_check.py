@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from cli_tool import REPOSITORY
+from lonely_program import copy_program
 from warm import warm_python
 
 for package in ("torch", "transformers"):
@@ -41,8 +42,7 @@ class Tool:
     def __post_init__(self) -> None:
         self.cache = self.folder / "cache"
         (self.folder / "empty").mkdir()
-        (self.folder / "bin").mkdir()
-        self.program = Path(shutil.copy(PROGRAM, self.folder / "bin"))  # alone: there is no Python beside it
+        self.program = copy_program(PROGRAM, self.folder)  # alone: there is no Python beside it
         self.starts = self.folder / "starts"
         self.python = self.script("python", '"$@"')
 

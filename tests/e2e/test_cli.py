@@ -7,7 +7,6 @@ import importlib.metadata
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ import cli_inputs
 import pytest
 from cli_inputs import change_graph, export_model, export_onnx, write_safetensors, write_sharded
 from cli_tool import REPOSITORY, Argosy, find_argosy
+from lonely_program import copy_program
 
 DEAD_CODE = """\
 schema aten::neg(Tensor self) -> Tensor
@@ -79,7 +79,7 @@ def test_an_unknown_kind_of_file_is_an_error_with_a_hint(argosy: Argosy, tmp_pat
 @pytest.fixture(scope="session")
 def lonely(argosy: Argosy, tmp_path_factory: pytest.TempPathFactory) -> Argosy:
     """A copy of the program that has no Python beside it, as an installed one may have."""
-    program = Path(shutil.copy(argosy.program, tmp_path_factory.mktemp("lonely")))
+    program = copy_program(argosy.program, tmp_path_factory.mktemp("lonely"))
     return dataclasses.replace(argosy, program=program)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from cli_tool import REPOSITORY
 from hub_server import HubServer, hub_server
+from lonely_program import copy_program
 
 pytest.importorskip("huggingface_hub", reason="downloads are its work")
 
@@ -76,9 +77,8 @@ class Machine:
 
     def __post_init__(self) -> None:
         self.home = self.folder / "home"
-        (self.folder / "bin").mkdir()
         (self.folder / "empty").mkdir()
-        self.program = Path(shutil.copy(PROGRAM, self.folder / "bin"))
+        self.program = copy_program(PROGRAM, self.folder)
         self.python = self.folder / "python"
         lines = [
             "#!/bin/sh",

@@ -45,10 +45,10 @@ fn(NAME, "a whole layer", _experts, f32("b", 8), f32("b", 4, v="distinct"), f32(
 
 def _as_exporters_do(program: torch.export.ExportedProgram) -> None:
     """torch has no fake kernel of its own op for float32, so that a trace has another one, which is replaced."""
-    from argosy.exporters import experts  # noqa: F401 - registers the fix
+    from argosy.exporters.experts import EXPERTS
     from argosy.patching import apply_fx_node_fixes
 
-    apply_fx_node_fixes("dynamo", program.graph_module)
+    apply_fx_node_fixes(EXPERTS, program.graph_module)
 
 
 GROUPED = "aten._grouped_mm.default"

@@ -19,12 +19,14 @@ from ..patching import register_fx_node_fix, register_patch
 _ALIGNMENT_BYTES = 16
 #: How experts can be computed without asking which of them have tokens.
 _TRACEABLE = ("grouped_mm", "batched_mm")
+#: What the patch and the fix below are registered for: live models. Captures, which have those of "dynamo", keep the op.
+EXPERTS = "experts"
 #: Where transformers 5 keeps which of them a model uses.
 _SETTING = "_experts_implementation_internal"
 
 
 @register_patch(
-    "dynamo",
+    EXPERTS,
     "transformers.integrations.moe._can_use_grouped_mm",
     reason="one op for all dtypes and sizes, which the fix below replaces; torch's own has a fake kernel for bfloat16 alone",
 )
@@ -32,7 +34,7 @@ def _always_use_the_fallback(original: Callable[..., bool]) -> Callable[..., boo
     return lambda input, weight, offs: False
 
 
-@register_fx_node_fix("dynamo")
+@register_fx_node_fix(EXPERTS)
 def _use_torch_s_grouped_mm(module: torch.fx.GraphModule, node: torch.fx.Node) -> bool:
     """``grouped_mm_fallback(input, weight, offsets)`` becomes ``aten._grouped_mm``. Rows behind the last offset, which the
     one sets to zero and the other leaves undefined, exist only where experts are spread over machines."""

@@ -24,7 +24,7 @@ from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patche
 from .axes import free_axes, trace_freest
 from .base import HfExporter
 from .configs import DynamoConfig, ExportConfigMixin
-from .experts import traceable_experts
+from .experts import EXPERTS, traceable_experts
 from .live import observed, patch_model_config
 from .live_dims import shapes_by_argument
 from .prepare import prepare_for_export
@@ -83,6 +83,7 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
     with (
         torch.no_grad(),
         apply_patches("dynamo"),
+        apply_patches(EXPERTS),
         tracing_patches(model, experts=None),
         patch_model_config(model, flags),
         patch_forward_signature(model, inputs),
@@ -95,8 +96,9 @@ def _trace(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config: Dyn
         program = trace_freest(model, inputs, trace)[0] if shapes is None and config.dynamic and not config.strict else trace()
         program = taken_apart(program)
     program._guards_code = guards_to_check(program)
-    apply_fx_node_fixes("dynamo", program.graph_module)
-    apply_fx_program_fixes("dynamo", program)
+    for backend in (EXPERTS, "dynamo"):
+        apply_fx_node_fixes(backend, program.graph_module)
+        apply_fx_program_fixes(backend, program)
     return program
 
 

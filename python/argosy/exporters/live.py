@@ -24,6 +24,7 @@ from ..patching import apply_fx_node_fixes, apply_fx_program_fixes, apply_patche
 from ..observer import InputObserver
 from .axes import free_axes, trace_freest
 from .configs import DynamoConfig
+from .experts import EXPERTS
 from .float32 import NARROW, give_back, weights_in_float32
 from .live_dims import specs_by_path
 from .prepare import prepare_for_export
@@ -81,6 +82,7 @@ def trace_live(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config:
     }
     with (
         apply_patches("dynamo"),
+        apply_patches(EXPERTS),
         apply_patches(backend),
         patch_model_config(model, flags),
         tracing_patches(model),
@@ -98,7 +100,7 @@ def trace_live(model: torch.nn.Module, sample_inputs: Mapping[str, Any], config:
         else:
             flat = trace()
         give_back(flat.program, originals)
-    for each in ("dynamo", backend):
+    for each in (EXPERTS, "dynamo", backend):
         apply_fx_node_fixes(each, flat.program.graph_module)
         apply_fx_program_fixes(each, flat.program)
     refuse_own_ops(flat.program, {"onnx": "ONNX", "executorch": "ExecuTorch"}[backend])
@@ -205,6 +207,6 @@ def torch_export_patches(patch_transformers: bool = False) -> Iterator[None]:
     patches of code that cannot be traced. Exporters here do so by themselves."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(register_additional_serialization_functions())
-        for backend in ("dynamo", "capture") if patch_transformers else ():
+        for backend in ("dynamo", EXPERTS, "capture") if patch_transformers else ():
             stack.enter_context(apply_patches(backend))
         yield
