@@ -164,6 +164,7 @@ def test_a_killed_process_blocks_nobody(tool: Tool, tmp_path: Path) -> None:
     hanging = tool.script('echo half > "$last"; sleep 60')
     process = tool.start("capture", "--model", model, "-o", tmp_path / "x.capture", python=hanging)
     while not list(tool.cache.glob("captures/*/.*")):
+        assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()

@@ -301,6 +301,7 @@ def test_a_killed_download_is_resumed_by_the_next(machine: Machine) -> None:
     plan = plan_of(LARGE_TENSORS, machine.folder)
     process = machine.start("weights", "--model", "org/name", "--plan", plan, "-o", machine.folder / "out.safetensors")
     while len(machine.hub.downloads("model.safetensors")) < 2:
+        assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     (children,) = [Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
     for child in children:
