@@ -20,6 +20,7 @@ import torch
 
 from ..errors import ExportError
 from ..extensions import load_extensions
+from ..terminal import say_error
 from .configuration import load_config, quantization_settings, read_configuration
 from .twin import model_class
 from .twin.build import narrowed
@@ -197,9 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         write_weight_plan(plan, options.output)
     except ExportError as error:
-        print(f"error[{error.code}]: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(f"  hint: {error.hint}", file=sys.stderr)
+        say_error(error)
         return 1
     return 0
 

@@ -9,13 +9,10 @@ does both.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import os
 import sys
-import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..errors import ExportError
-from ..extensions import load_extensions
+from .looking import look, looking_parser, write_document
 
 #: Tokens of a text that are read, and those of a piece.
 _TOKENS, _PIECE = 4096, 256
@@ -125,38 +122,20 @@ def document(layers: Mapping[str, tuple[Range, Range]]) -> dict[str, Any]:
 
 
 def write_ranges(layers: Mapping[str, tuple[Range, Range]], file: Path) -> None:
-    file.write_text(json.dumps(document(layers), indent=1, sort_keys=True) + "\n")
+    write_document(document(layers), file)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m argosy.check.ranges", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    parser.add_argument("--model", type=Path, required=True, help="folder of the model, with its weights")
+    parser = looking_parser("python -m argosy.check.ranges", __doc__)
     parser.add_argument("--calibrate", type=Path, required=True, help="a text, or inputs of the model (.safetensors)")
     parser.add_argument("--task", help="what decides the model's class")
-    parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
-    parser.add_argument("--progress", choices=("text", "json", "off"), default="text")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="where the file goes")
     options = parser.parse_args(arguments)
 
-    def report(stage: str) -> None:
-        if options.progress != "off":
-            print(json.dumps({"stage": stage}) if options.progress == "json" else stage, file=sys.stderr, flush=True)
+    def find(report: Callable[[str], None]) -> dict[str, Any]:
+        return document(see_ranges(options.model, options.calibrate, task=options.task,
+                                   trust_remote_code=options.trust_remote_code, report=report))  # fmt: skip
 
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    warnings.filterwarnings("ignore")
-    try:
-        load_extensions()
-        layers = see_ranges(options.model, options.calibrate, task=options.task,
-                            trust_remote_code=options.trust_remote_code, report=report)  # fmt: skip
-    except ExportError as error:
-        print(f"error[{error.code}]: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(f"  hint: {error.hint}", file=sys.stderr)
-        return 1
-    write_ranges(layers, options.output)
-    return 0
+    return look(options, find)
 
 
 if __name__ == "__main__":

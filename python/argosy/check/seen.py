@@ -9,24 +9,21 @@ the file; ``--calibrate FILE`` does both.
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import math
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from ..errors import ExportError
-from ..extensions import load_extensions
+from .looking import look, looking_parser
 
 #: Before the name of a value: an output that is its largest magnitude.
 PREFIX = "argosy.seen."
@@ -149,37 +146,19 @@ def _graphs(files: list[Path]) -> dict[Path, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m argosy.check.seen", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    parser.add_argument("--model", type=Path, required=True, help="folder of the model, with its weights")
+    parser = looking_parser("python -m argosy.check.seen", __doc__)
     parser.add_argument("--text", type=Path, help="a file of text that the model reads")
     parser.add_argument("--program", default="argosy", help="the argosy program")
     parser.add_argument("--option", action="append", default=[], help="an argument of the export, --option=--opset=18")
     parser.add_argument("--folder", type=Path, help="where the float32 export is for a time (default: the system's)")
-    parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
-    parser.add_argument("--progress", choices=("text", "json", "off"), default="text")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="where the file goes")
     options = parser.parse_args(arguments)
 
-    def report(stage: str) -> None:
-        if options.progress != "off":
-            print(json.dumps({"stage": stage}) if options.progress == "json" else stage, file=sys.stderr, flush=True)
-
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    warnings.filterwarnings("ignore")
-    try:
-        load_extensions()
+    def find(report: Callable[[str], None]) -> dict[str, Any]:
         seen = see(options.model, text=options.text, program=options.program, options=tuple(options.option),
                    folder=options.folder, trust_remote_code=options.trust_remote_code, report=report)  # fmt: skip
-    except ExportError as error:
-        print(f"error[{error.code}]: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(f"  hint: {error.hint}", file=sys.stderr)
-        return 1
-    document = {"format": "argosy-seen-values", "version": 1, "graphs": seen}
-    options.output.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
-    return 0
+        return {"format": "argosy-seen-values", "version": 1, "graphs": seen}
+
+    return look(options, find)
 
 
 if __name__ == "__main__":
