@@ -30,7 +30,7 @@ from argosy.exporters import (
     torch_export_patches,
 )
 from argosy.observer.calls import copy_value
-from argosy.patching import _PATCHES
+from argosy.patching import _PATCHES, registered_patches
 
 pytestmark = pytest.mark.skipif(
     transformers.__version__.startswith("4."), reason="the tested series is 5; `python tests/sweeps other-versions` tries older ones"
@@ -231,7 +231,7 @@ def failing(kind: str) -> Hooked:
 @pytest.mark.parametrize("kind", ["raises", "depends on a value"])
 def test_nothing_changes_when_an_export_fails(kind: str, strict: bool) -> None:
     model = failing(kind)
-    undo = list(_PATCHES.get("dynamo", ()))
+    undo = list(registered_patches("dynamo"))
     register_patch("dynamo", "torch.nn.functional.silu")(
         lambda original: lambda *args, **kwargs: original(*args, **kwargs)
     )

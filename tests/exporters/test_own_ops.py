@@ -26,7 +26,7 @@ from argosy.exporters import (  # noqa: E402
     register_patch,
 )
 from argosy.op_rules import _RULES, register_decomposition, register_onnx_op, registered_rules  # noqa: E402
-from argosy.patching import _PATCHES  # noqa: E402
+from argosy.patching import _PATCHES, registered_patches  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -101,7 +101,7 @@ def test_an_op_of_ones_own_is_named_with_its_place_and_a_way_out(exporter: type,
 
 
 def test_a_patch_is_such_a_way_out() -> None:
-    known = list(_PATCHES.get("dynamo", ()))
+    known = list(registered_patches("dynamo"))
     register_patch("dynamo", f"{__name__}.triple")(lambda original: lambda x: x * 3)
     try:
         program = OnnxExporter().export(Closed(), {"x": torch.rand(2, 3)}, OnnxConfig(check=True))

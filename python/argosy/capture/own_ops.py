@@ -22,9 +22,9 @@ def taken_apart(program: ExportedProgram) -> ExportedProgram:
     """``program`` without ops that have a decomposition, and without composite ops of the user's own: what they consist of is in
     their place, also where that has such ops."""
     done: set[torch._ops.OpOverload] = set()
-    while ops := {node.target: rule for node in _calls(program) if (rule := _consists_of(node.target))}.keys() - done:
-        program = program.run_decompositions({op: _consists_of(op) for op in ops})
-        done |= ops
+    while rules := {op: rule for op in {node.target for node in _calls(program)} - done if (rule := _consists_of(op))}:
+        program = program.run_decompositions(rules)
+        done |= rules.keys()
     return program
 
 
