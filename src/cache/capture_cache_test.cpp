@@ -36,6 +36,17 @@ void set_age(const CacheEntry& entry, int hours) {
                                    std::filesystem::file_time_type::clock::now() - std::chrono::hours(hours));
 }
 
+/// What there is to do for a plan; how it is made is the test's.
+CacheWork plan_work() {
+  return {.kind = CacheKind::kWeightPlan,
+          .key = kKey,
+          .name = {},
+          .renew = false,
+          .make = {},
+          .on_wait = {},
+          .on_damaged = {}};
+}
+
 std::string found(const CaptureCache& cache) {
   auto entry = cache.find(CacheKind::kWeightPlan, kKey);
   return entry && *entry ? (*entry)->hash : "";
@@ -107,13 +118,7 @@ TEST(Obtain, makes_what_is_not_there_and_only_then) {
   TestFolder folder;
   CaptureCache cache(folder.path());
   int made = 0;
-  CacheWork work{.kind = CacheKind::kWeightPlan,
-                 .key = kKey,
-                 .name = {},
-                 .renew = false,
-                 .make = {},
-                 .on_wait = {},
-                 .on_damaged = {}};
+  CacheWork work = plan_work();
   work.make = [&](const std::filesystem::path& path) -> Status {
     write_file(path, std::string(kPlan) + std::string(static_cast<size_t>(++made), ' '));
     return {};
@@ -131,13 +136,7 @@ TEST(Obtain, makes_what_is_not_there_and_only_then) {
 TEST(Obtain, what_fails_or_cannot_be_read_does_not_enter_the_cache) {
   TestFolder folder;
   CaptureCache cache(folder.path());
-  CacheWork work{.kind = CacheKind::kWeightPlan,
-                 .key = kKey,
-                 .name = {},
-                 .renew = false,
-                 .make = {},
-                 .on_wait = {},
-                 .on_damaged = {}};
+  CacheWork work = plan_work();
   work.make = [](const std::filesystem::path& path) -> Status {
     write_file(path, "half");
     return fail(ErrorCode::kIo, "broke");
@@ -163,13 +162,7 @@ TEST(Obtain, several_processes_make_it_once) {
       children.push_back(child);
       continue;
     }
-    CacheWork work{.kind = CacheKind::kWeightPlan,
-                   .key = kKey,
-                   .name = {},
-                   .renew = false,
-                   .make = {},
-                   .on_wait = {},
-                   .on_damaged = {}};
+    CacheWork work = plan_work();
     work.make = [&](const std::filesystem::path& path) -> Status {
       usleep(200'000);
       write_file(path, kPlan);
