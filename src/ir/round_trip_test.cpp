@@ -368,10 +368,17 @@ double seconds_for(const std::string& text, size_t times) {
 }
 
 TEST(RoundTripTest, cost_is_linear_in_nodes) {
-  double small = seconds_for(long_text(10'000), 10) / 10;
-  double large = seconds_for(long_text(100'000), 1);
+  std::string few = long_text(4'000);
+  std::string many = long_text(40'000);
+  // The least of some runs, taken in turns: what else the machine does only adds.
+  double small = std::numeric_limits<double>::max();
+  double large = std::numeric_limits<double>::max();
+  for (int i = 0; i < 3; ++i) {
+    small = std::min(small, seconds_for(few, 10) / 10);
+    large = std::min(large, seconds_for(many, 1));
+  }
   EXPECT_LE(large, 13 * small);
-  RecordProperty("seconds_of_100000_nodes", std::to_string(large));
+  RecordProperty("seconds_of_40000_nodes", std::to_string(large));
 }
 
 TEST(RoundTripTest, long_graphs_survive) {
