@@ -22,33 +22,41 @@ namespace {
 }
 
 struct Fit {
-  float product, square;  // of values and integers, of integers with themselves
+  double product, square;  // of values and integers, of integers with themselves
 };
 
-/// By the inverse of the scale, which is faster; what lies within an ulp of a half may round to the other side here.
+/// What is added up in floats, lane by lane, before it becomes a double.
+constexpr size_t kPart = 16 * kLanes;
+
+/// By the inverse of the scale, which is faster; what lies within an ulp of a half may round to the other side here. Parts are summed
+/// as doubles, where order makes no difference to the float in the end: whoever follows these steps has each integer the same.
 [[gnu::always_inline]] inline Fit fit(const float* in, size_t count, float scale, float least, float most) {
   const float inverse = 1 / scale;
-  Lanes products = {}, squares = {};
   const Lanes low = Lanes{} + least, high = Lanes{} + most;
-  size_t whole = count / kLanes * kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) {
-    Lanes values;
-    std::memcpy(&values, in + i, sizeof(values));
-    Lanes integers = (values * inverse + kRounder) - kRounder;
-    integers = integers < low ? low : integers;
-    integers = integers > high ? high : integers;
-    products += values * integers;
-    squares += integers * integers;
+  Fit sums = {};
+  for (size_t start = 0; start < count; start += kPart) {
+    const size_t end = std::min(count, start + kPart), whole = end - (end - start) % kLanes;
+    Lanes products = {}, squares = {};
+    for (size_t i = start; i < whole; i += kLanes) {
+      Lanes values;
+      std::memcpy(&values, in + i, sizeof(values));
+      Lanes integers = (values * inverse + kRounder) - kRounder;
+      integers = integers < low ? low : integers;
+      integers = integers > high ? high : integers;
+      products += values * integers;
+      squares += integers * integers;
+    }
+    for (size_t i = whole; i < end; ++i) {
+      float integer = std::clamp((in[i] * inverse + kRounder) - kRounder, least, most);
+      products[i - whole] += in[i] * integer;
+      squares[i - whole] += integer * integer;
+    }
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      sums.product += products[lane];
+      sums.square += squares[lane];
+    }
   }
-  for (size_t i = whole; i < count; ++i) {
-    float integer = std::clamp((in[i] * inverse + kRounder) - kRounder, least, most);
-    products[i - whole] += in[i] * integer;
-    squares[i - whole] += integer * integer;
-  }
-  auto sum = [](const Lanes& lanes) {
-    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-  };
-  return {sum(products), sum(squares)};
+  return sums;
 }
 
 [[gnu::always_inline]] inline float quantize(const float* in, size_t count, int bits, int8_t* out) {
@@ -72,7 +80,7 @@ struct Fit {
   constexpr float kTolerance = 1e-5f;
   for (int round = 0; round < kRounds; ++round) {
     Fit found = fit(in, count, scale, least, most);
-    float next = found.square > 0 ? std::max(found.product / found.square, FLT_EPSILON) : scale;
+    float next = found.square > 0 ? std::max(static_cast<float>(found.product / found.square), FLT_EPSILON) : scale;
     bool is_done = std::abs(next - scale) < kTolerance * scale;
     scale = next;
     if (is_done) break;

@@ -174,6 +174,32 @@ def test_biases_of_every_layer_are_added_as_they_are(tmp_path, linear) -> None:
     assert (found - wanted).abs().max() <= 1e-5 * (wanted.max() - wanted.min())
 
 
+@pytest.mark.parametrize("linear", ["8w", "4w"])
+def test_integers_of_wide_layers_are_those_of_the_check(tmp_path, linear) -> None:
+    """A scale that differs in its last bit makes a few of many weights the next integer, and that is no rounding any more."""
+    from argosy.check.engines import find_export
+    from argosy.check.schemes import QuantizedModel
+
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        hidden_size=64, intermediate_size=8192, num_hidden_layers=1, num_attention_heads=4, vocab_size=128,
+        max_position_embeddings=64, initializer_range=0.1,
+    )  # fmt: skip
+    model = transformers.BertForMaskedLM(config).eval()
+    model.save_pretrained(tmp_path / "model")
+    program = tmp_path / "model.pte"
+    command = [PROGRAM, "export", "executorch", "--model", tmp_path / "model", "-o", program, "--task", "fill-mask"]
+    command += ["--check", "off", "--qlinear", linear]
+    done = subprocess.run(command, capture_output=True, text=True, env=surroundings(tmp_path), check=False)
+    assert done.returncode == 0, done.stderr
+    loaded = portable._load_for_executorch(str(program))
+    tokens = torch.randint(0, 128, (1, 17), generator=torch.Generator().manual_seed(1))
+    (found,) = loaded.run_method("forward", (tokens, torch.ones_like(tokens)))
+    with torch.no_grad(), QuantizedModel(model, find_export(program).manifest["quantized"]):
+        wanted = model(tokens).logits
+    assert (found - wanted).abs().max() <= 2e-6 * (wanted.max() - wanted.min())
+
+
 def test_says_what_has_no_kernel(checkpoint, tmp_path) -> None:
     _, folder, environment = checkpoint
     command = [

@@ -17,9 +17,14 @@ from torch.overrides import TorchFunctionMode
 
 from .onnx_schemes import onnx_blocks, rounded_blocks, rounded_whole, rows_of_bytes
 
-#: How often a scale is fitted to its integers.
+#: How often a scale is fitted to its integers, and how little it changes, of itself, where that ends.
 _FITS = 20
+_CLOSE = 1e-5
 _LEAST_SCALE = 2.0**-23
+#: Of the largest activation: an eighth of what one step of eight bits is.
+_SHAKEN = 1e-3
+#: As doubles they are some 100 MB.
+_VALUES_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -34,17 +39,43 @@ class Scheme:
 
 def fitted(weight: torch.Tensor, group: int, *, bits: int, short_scales: bool = False) -> torch.Tensor:
     """The scale that is best for the integers, integers for it, and so on."""
+    stored = torch.empty_like(weight)
+    rows = max(1, _VALUES_AT_ONCE // weight.shape[1])
+    for there, part in zip(stored.split(rows), weight.detach().split(rows), strict=True):
+        values = part.float().reshape(-1, group or weight.shape[1])
+        integers, scale = fitted_blocks(values, bits)
+        if short_scales and group:
+            scale = scale.bfloat16().float()
+        there.copy_((integers * scale[:, None]).reshape(part.shape))
+    return stored
+
+
+def fitted_blocks(values: torch.Tensor, bits: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Integers and the scale of each row: those of an export, bit by bit, as a weight that is the next integer is seen in what a model
+    computes. So it is step by step what an export does."""
     least, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
-    values = weight.detach().float().reshape(weight.shape[0], -1, group or weight.shape[1])
-    scale = (values.abs().amax(2) / -least).clamp_min(_LEAST_SCALE)
+    scale = (values.abs().amax(1) / -least).clamp_min(_LEAST_SCALE)
+    is_done = torch.zeros_like(scale, dtype=torch.bool)
     for _ in range(_FITS):
-        integers = (values / scale[..., None]).round().clamp(least, most)
-        products, squares = (values * integers).sum(2), (integers * integers).sum(2)
-        scale = torch.where(squares > 0, products / squares, scale).clamp_min(_LEAST_SCALE)
-    integers = (values / scale[..., None]).round().clamp(least, most)
-    if short_scales and group:
-        scale = scale.bfloat16().float()
-    return (integers * scale[..., None]).reshape(weight.shape).to(weight.dtype)
+        integers = (values * (1 / scale)[:, None]).round().clamp(least, most)
+        products, squares = _sums(values * integers), _sums(integers * integers)
+        fit = torch.where(squares > 0, (products / squares).float().clamp_min(_LEAST_SCALE), scale)
+        is_close = (fit - scale).abs() < _CLOSE * scale
+        scale = torch.where(is_done, scale, fit)
+        is_done |= is_close
+        if is_done.all():
+            break
+    return (values / scale[:, None]).round().clamp(least, most), scale
+
+
+def _sums(values: torch.Tensor) -> torch.Tensor:
+    """Of rows: 16 times 8 values are added up in eight lanes of floats, and the lanes as doubles, whose order makes no difference."""
+    steps = min(16, -(-values.shape[1] // 8))
+    parts = torch.nn.functional.pad(values, (0, -values.shape[1] % (8 * steps))).view(values.shape[0], -1, steps, 8)
+    lanes = parts[:, :, 0].clone()
+    for step in range(1, steps):
+        lanes += parts[:, :, step]
+    return lanes.double().sum((1, 2))
 
 
 def rounded_rows(x: torch.Tensor, _group: int) -> torch.Tensor:
@@ -123,12 +154,16 @@ _CONVOLUTIONS = (torch.conv1d, torch.conv2d)
 class QuantizedModel(TorchFunctionMode):
     """While it is entered, layers of ``model`` compute as an export does whose manifest lists ``quantized`` weights. Raises
     ``LookupError`` for what is not known here, so that nothing is compared that cannot be. With ``in_place`` weights are
-    overwritten, so that memory holds them once; what they were is lost. ``dtype``: of the export's weights, if the model's are wider."""
+    overwritten, so that memory holds them once; what they were is lost. ``dtype``: of the export's weights, if the model's are wider.
+    ``shaken``: a seed by which what layers are given is moved by as little as rounding in other places does, which tells how steady
+    the model is."""
 
     def __init__(
-        self, model: torch.nn.Module, quantized: Sequence[Mapping[str, Any]], *, in_place: bool = False, dtype: torch.dtype | None = None
+        self, model: torch.nn.Module, quantized: Sequence[Mapping[str, Any]], *, in_place: bool = False, dtype: torch.dtype | None = None,
+        shaken: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
+        self._noise = None if shaken is None else torch.Generator().manual_seed(shaken)
         weights = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
         names = Counter(id(weight) for weight in weights.values())
         is_tied = {key: count > 1 for key, count in names.items()}  # another layer may want it as it was
@@ -178,21 +213,29 @@ class QuantizedModel(TorchFunctionMode):
         """With one scale for all activations of a call."""
         return any(each.scheme.rounded is rounded_whole or each.input is not None for each in self._stored.values())
 
+    def _activations(self, x: torch.Tensor, stored: _Stored) -> torch.Tensor:
+        if self._noise is not None:
+            noise = torch.randn(x.shape, generator=self._noise)
+            largest = x.float().abs().amax() if stored.rounds_activations else x.float().abs()
+            part = _SHAKEN if stored.rounds_activations else torch.finfo(x.dtype).eps
+            x = (x.float() + part * largest * noise).to(x.dtype)
+        return stored.activations(x)
+
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         if func is torch.nn.functional.linear:
             x, weight, bias = _arguments(("input", "weight", "bias"), args, kwargs)
             if (stored := self._stored.get(("linear", id(weight)))) is not None:
-                return stored.result(func(stored.activations(x), stored.weight, bias))
+                return stored.result(func(self._activations(x, stored), stored.weight, bias))
         elif func in _CONVOLUTIONS:
             x, weight, *more = _arguments(("input", "weight"), args[:2], kwargs) + list(args[2:])
             if (stored := self._stored.get(("convolution", id(weight)))) is not None:
                 others = {name: value for name, value in kwargs.items() if name not in ("input", "weight")}
-                return stored.result(func(stored.activations(x), stored.weight, *more, **others))
+                return stored.result(func(self._activations(x, stored), stored.weight, *more, **others))
         elif func in _PRODUCTS:
             *before, x, weight = _arguments(_PRODUCTS[func], args, kwargs)
             if (stored := self._stored.get(("product", id(weight)))) is not None:
-                return func(*before, stored.activations(x), stored.weight)
+                return func(*before, self._activations(x, stored), stored.weight)
         elif func is torch.nn.functional.embedding:
             stored = self._stored.get(("embedding", id(args[1] if len(args) > 1 else kwargs["weight"])))
             if stored is not None:

@@ -67,9 +67,17 @@ class Opened:
 def set_rounding(runs: list[Run], exact: list[Run]) -> None:
     """Writes down what rounding alone does to eager: a file rounds in more places than a kernel of eager, so it may be some times as far off."""
     for run, truth in zip(runs, exact, strict=True):
-        pairs = zip(run.feeds, truth.feeds, strict=False)
-        run.rounding = max((difference(there.expected[name], value, here.ignored.get(name)) for here, there in pairs
-                            for name, value in here.expected.items() if name in there.expected), default=0.0)  # fmt: skip
+        run.rounding = apart(truth, run) if run.tokens is None else 0.0
+
+
+def apart(run: Run, other: Run) -> float:
+    """The largest difference of eager from itself; where greedy tokens differ, how far the best logits are apart there."""
+    if run.tokens is not None:
+        at = next((i for i, (one, two) in enumerate(zip(run.tokens, other.tokens or [], strict=False)) if one != two), None)
+        return run.margins[at] / 2 if at is not None else 0.0
+    pairs = zip(run.feeds, other.feeds, strict=False)
+    return max((difference(here.expected[name], value, here.ignored.get(name)) for here, there in pairs
+                for name, value in there.expected.items() if name in here.expected), default=0.0)  # fmt: skip
 
 
 def allowed_by_rounding(run: Run) -> float:

@@ -22,13 +22,15 @@ from sweeps.differential.calls import expected_runs
 from sweeps.differential.checkpoint import load, make_checkpoint
 from sweeps.differential.draw import draw
 from sweeps.differential.engines import EXTRAS, play_texts
-from sweeps.differential.play import TOLERANCES, Opened, Played, play, set_rounding
+from sweeps.differential.play import TOLERANCES, Opened, Played, allowed_by_rounding, apart, play, set_rounding
 from sweeps.differential.schemes import RANGES, ROUNDED, ROUNDED_WHOLE, drawn_schemes
 from warm import CPU_FILE, cpu_seconds, renew_threads
 
 BACKENDS = {"pt2": "out.pt2", "onnx": "out-onnx", "executorch": "out-pte"}
 #: Seconds; more than any export takes, on a machine that does other things too.
 _TIMEOUT = 1800
+#: How often eager is compared with itself.
+_SHAKES = 6
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
@@ -81,17 +83,17 @@ class Eager:
         write_ranges(recorder.layers, folder / "ranges.json")
         return str(folder / "ranges.json")
 
-    def of(self, export: Any, dtype: str) -> tuple[list[Any], float]:
-        """And how far off an export may be."""
+    def of(self, export: Any, dtype: str, shaken: int | None = None) -> tuple[list[Any], float]:
+        """And how far off an export may be. ``shaken``: a seed, with which rounding falls otherwise."""
         from argosy.check.schemes import QuantizedModel
 
         quantized = export.manifest.get("quantized")
         if not quantized:
             return self.runs(dtype), TOLERANCES[dtype]
         model = load(self._model, self._drawn.head, dtype)
-        with (stored := QuantizedModel(model, quantized)):
+        with (stored := QuantizedModel(model, quantized, shaken=shaken)):
             runs = expected_runs(model, self._drawn)
-        if dtype != "float32":
+        if shaken is None and dtype != "float32":
             wide = load(self._model, self._drawn.head, dtype).float()
             with QuantizedModel(wide, quantized):
                 set_rounding(runs, expected_runs(wide, self._drawn))
@@ -113,6 +115,8 @@ def _backend(request: dict[str, Any], arguments: tuple[str, ...], model: Path, o
         export = find_export(output)
         runs, tolerance = eager.of(export, export.dtype)
         found = _isolated(lambda: _verdict(compare(output, runs, tolerance), export.dtype), output.parent / "played.json")
+        if found["verdict"] == "wrong" and export.manifest.get("quantized"):
+            found |= _unsteady(found, runs, [eager.of(export, export.dtype, seed)[0] for seed in range(_SHAKES)], tolerance)
     except Exception as error:  # noqa: BLE001 - what the export says of itself, or transformers of the checkpoint
         found = {"verdict": "not opened", "note": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}
     if found["verdict"] in ("wrong", "not opened", "crashed"):
@@ -137,6 +141,20 @@ def _reason(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error")] or [line for line in lines if " is wrong in " in line]
     return " ".join((errors or lines[-1:] or ["?"])[0].split())[:400]
+
+
+def _unsteady(found: dict[str, Any], runs: list[Any], shaken: list[list[Any]], tolerance: float) -> dict[str, Any]:
+    """What there is to say of wrong runs if in all of them eager is about as far from itself when rounding falls otherwise: a model
+    that chooses (experts, say) goes another way at a near tie."""
+    jumps = {}
+    for i, run in enumerate(runs):
+        if found["runs"].get(run.name) != "wrong":
+            continue
+        jumps[run.name] = max(apart(run, others[i]) for others in shaken)
+        if jumps[run.name] <= max(tolerance, allowed_by_rounding(run), found["differences"][run.name] / 3):
+            return {}
+    own = "; ".join(f"{name}: {jump:.1e}" for name, jump in jumps.items())
+    return {"verdict": "unsteady", "note": f"{found['note']}; eager from itself: {own}"}
 
 
 def _remove(path: Path) -> None:
@@ -165,6 +183,7 @@ def _verdict(played: list[Played], dtype: str) -> dict[str, Any]:
         "note": "; ".join(f"{each.run}: {each.note}" + (f" ({each.difference:.1e})" if each.state == "wrong" else "")
                           for each in played if each.note),  # fmt: skip
         "runs": {each.run: each.state for each in played},
+        "differences": {each.run: each.difference for each in played if each.state == "wrong"},
     }
 
 

@@ -15,6 +15,7 @@ NAMES = {
     "caught": "caught",
     "wrong": "silent",
     "skipped": "not compared",
+    "unsteady": "unsteady",
     "crashed": "crashed",
     "not opened": "not opened",
 }
@@ -34,6 +35,7 @@ batches, greedy tokens. Written by `python tests/sweeps differential{flag} --cou
 | caught | the export with its own check ends with an error; without it the file would be wrong |
 | silent | wrong, and nothing says so |
 | not compared | the eager model itself fails |
+| unsteady | further off than is allowed, in runs where eager itself is when what its layers are given is moved by as little as rounding does: it chooses (among experts, say) at a near tie |
 | crashed, not opened | the engine does not run the file, and the export said nothing |
 """
 

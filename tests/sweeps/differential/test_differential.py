@@ -74,6 +74,22 @@ def test_differences_are_told_from_rounding() -> None:
     assert difference(expected, torch.tensor([[1.0, -2.0], [9.0, 9.0]]), ignored) == 0.0
 
 
+def test_a_model_is_unsteady_if_eager_is_as_far_from_itself() -> None:
+    torch = pytest.importorskip("torch")  # without it nothing here is compared
+    from sweeps.differential.calls import Feed, Run
+    from sweeps.differential.run_draw import _unsteady
+
+    def runs(*values: float) -> list[Run]:
+        return [Run(f"run {i}", [Feed({}, {"logits": torch.tensor([value])})]) for i, value in enumerate(values)]
+
+    found = {"runs": {"run 0": "wrong", "run 1": "right"}, "differences": {"run 0": 0.6}, "note": "run 0: logits of call 1"}
+    assert _unsteady(found, runs(1, 1), [runs(1, 1), runs(1.5, 1)], 0.1)["verdict"] == "unsteady"
+    assert not _unsteady(found, runs(1, 1), [runs(1.05, 2)], 0.1), "within what is allowed"
+    assert not _unsteady(found, runs(1, 1), [runs(1.15, 2)], 0.1), "the export is off by far more"
+    both = {"runs": {"run 0": "wrong", "run 1": "wrong"}, "differences": {"run 0": 0.6, "run 1": 0.6}, "note": ""}
+    assert not _unsteady(both, runs(1, 1), [runs(1.5, 1)], 0.1), "one run is steady"
+
+
 def test_what_is_silent_is_counted() -> None:
     def row(**verdicts: str) -> dict[str, Any]:
         backends = {name: {"verdict": verdict, "note": "call 1"} for name, verdict in verdicts.items()}
@@ -82,4 +98,4 @@ def test_what_is_silent_is_counted() -> None:
     rows = [row(pt2="right", onnx="wrong"), row(pt2="caught", onnx="refused")]
     assert summary(rows) == {"right": 1, "silent": 1, "caught": 1, "refused": 1}
     text = "\n".join(page(rows, 1))
-    assert "| onnx | 0 | 1 | 0 | 0 | 1 | 0 | 0 | 0 |" in text and "| onnx | silent | " in text
+    assert "| onnx | 0 | 1 | 0 | 0 | 1 | 0 | 0 | 0 | 0 |" in text and "| onnx | silent | " in text
