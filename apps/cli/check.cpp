@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "base/system.h"
 #include "base/text.h"
 #include "cache/check_report.h"
 #include "commands.h"
@@ -127,7 +128,7 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
   for (const std::string& each : backend.graph_arguments(options)) arguments.push_back("--option=" + each);
   add(arguments, "--for", engine);
   add_adapters(arguments, request.adapters_apart);
-  add(arguments, "--program", own_program());
+  add(arguments, "--program", system::own_program());
   add(arguments, "--task", request.task);
   add(arguments, "--shape", request.shape);
   add(arguments, "--dtype", request.dtype);

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "argosy/version.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "commands.h"
 #include "io/json.h"
@@ -45,7 +46,8 @@ struct DoctorReport {
   std::filesystem::path cache, schemas;
   bool has_cache = false;
   std::optional<uint64_t> schema_count;  // nullopt: there is no file
-  uint64_t disk_free = 0, memory_total = 0, memory_available = 0;
+  uint64_t disk_free = 0;
+  system::Memory memory;
   std::vector<Ability> abilities;
 };
 
@@ -77,16 +79,7 @@ void measure_machine(DoctorReport& report) {
   }
   auto space = std::filesystem::space(existing.empty() ? "." : existing, error);
   if (!error) report.disk_free = space.available;
-  std::ifstream memory("/proc/meminfo");
-  std::string line;
-  while (std::getline(memory, line)) {
-    std::istringstream words(line);
-    std::string key;
-    uint64_t kilobytes = 0;
-    words >> key >> kilobytes;
-    if (key == "MemTotal:") report.memory_total = kilobytes * 1024;
-    if (key == "MemAvailable:") report.memory_available = kilobytes * 1024;
-  }
+  report.memory = system::memory();
 }
 
 void count_schemas(DoctorReport& report) {
@@ -164,7 +157,7 @@ std::string as_text(const DoctorReport& report) {
                                 : format("{} (not there)", report.schemas.string())});
   places.add({"disk", format("{} free", format_bytes(report.disk_free))});
   places.add(
-      {"memory", format("{}, {} available", format_bytes(report.memory_total), format_bytes(report.memory_available))});
+      {"memory", format("{}, {} available", format_bytes(report.memory.total), format_bytes(report.memory.available))});
   Table abilities("ll");
   for (const Ability& ability : report.abilities) {
     abilities.add({ability.is_there ? "yes" : "no",
@@ -188,8 +181,8 @@ void add_members(const DoctorReport& report, JsonWriter& writer) {
   text_or_null("node_version", report.node_version);
   writer.key("cache").value(report.cache.string()).key("schemas").value(report.schemas.string()).key("schema_count");
   report.schema_count ? writer.value(*report.schema_count) : writer.null();
-  writer.key("disk_free_bytes").value(report.disk_free).key("memory_bytes").value(report.memory_total);
-  writer.key("memory_available_bytes").value(report.memory_available).key("abilities").begin_array();
+  writer.key("disk_free_bytes").value(report.disk_free).key("memory_bytes").value(report.memory.total);
+  writer.key("memory_available_bytes").value(report.memory.available).key("abilities").begin_array();
   for (const Ability& ability : report.abilities) {
     writer.begin_object().key("what").value(ability.what).key("available").value(ability.is_there);
     text_or_null("reason", ability.reason);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "check.h"
 #include "commands.h"
@@ -14,7 +15,6 @@
 #include "driver/dim_limits.h"
 #include "driver/disk_space.h"
 #include "driver/export_hooks.h"
-#include "driver/process_memory.h"
 #include "driver/validate_export.h"
 #include "export_jobs.h"
 #include "export_summary.h"
@@ -78,7 +78,7 @@ Result<ExportCheck> check_before_commit(const fs::path& written, const ExportJob
 /// What is left for weights on their way, given what the process has taken so far.
 Result<size_t> scratch_bytes(uint64_t memory_bytes) {
   if (memory_bytes == 0) return kUsualScratch;
-  uint64_t taken = peak_rss_bytes();
+  uint64_t taken = system::peak_rss_bytes();
   if (memory_bytes < taken + kLeastScratch) {
     return fail(ErrorCode::kInvalidInput,
                 format("--memory {} is not enough: the graphs have taken {} by now", format_bytes(memory_bytes),
@@ -152,9 +152,9 @@ Status dry_run(const ExportOptions& options, const Backend& backend, const Expor
       else
         table.add({"would write", format("{}, {}, {}", path.string(), format_bytes(file.bytes), what)});
     }
-    table.add({"peak memory", format("at most {}", format_bytes(peak_rss_bytes() + scratch))});
+    table.add({"peak memory", format("at most {}", format_bytes(system::peak_rss_bytes() + scratch))});
     write_files(*prepared, writer);
-    writer.key("peak_memory_bytes").value(peak_rss_bytes() + scratch);
+    writer.key("peak_memory_bytes").value(system::peak_rss_bytes() + scratch);
   } else {
     table.add({"would write", format("{}{}, about {}", output, destination.is_folder ? "/" : "",
                                      format_bytes(checkpoint.total_bytes()))});

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/system.h"
 #include "base/text.h"
-#include "driver/process_memory.h"
 #include "engines/engine.h"
 #include "io/json.h"
 #include "table.h"
@@ -117,7 +117,7 @@ void write_summary(const Export& prepared, const ExportJobs& jobs, const std::ve
     writer.end_object();
   }
   writer.end_array().key("is_verified").value(is_verified);
-  writer.key("writing_seconds").value(writing).key("peak_memory_bytes").value(peak_rss_bytes());
+  writer.key("writing_seconds").value(writing).key("peak_memory_bytes").value(system::peak_rss_bytes());
   writer.key("next").value(next_step(prepared, jobs, backend));
 }
 
@@ -129,7 +129,7 @@ void print_summary(const Export& prepared, const ExportJobs& jobs, const std::ve
   terminal.log(LogLevel::kInfo,
                format("written in {:.1f} s ({}/s), peak memory {}", writing,
                       format_bytes(static_cast<uint64_t>(static_cast<double>(prepared.total_bytes()) / writing)),
-                      format_bytes(peak_rss_bytes())));
+                      format_bytes(system::peak_rss_bytes())));
   terminal.print_error(format("argosy: {}, {} ({}){}{}\n", prepared.model_class(), count_of(names.size(), "component"),
                               join(names, ", "), variants, linked_text(prepared)));
   for (const std::string& line : prepared.summary()) terminal.print_error(format("argosy: {}\n", line));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "base/system.h"
 #include "base/text.h"
 #include "io/file.h"
 #include "io/json.h"
@@ -24,7 +25,8 @@ constexpr uint64_t kMaxAnswer = uint64_t{16} << 20;
 uint64_t modified(const std::string& path) {
   struct stat found = {};
   if (::stat(path.c_str(), &found) != 0) return 0;
-  return static_cast<uint64_t>(found.st_mtim.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(found.st_mtim.tv_nsec);
+  system::Time time = system::modified(found);
+  return static_cast<uint64_t>(time.seconds) * 1'000'000'000 + static_cast<uint64_t>(time.nanoseconds);
 }
 
 /// Whether nothing that an answer of argosy.extensions rests on has changed.

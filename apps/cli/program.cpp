@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "command_line.h"
 #include "commands.h"
-#include "driver/process_memory.h"
 
 namespace argosy::cli {
 namespace {
@@ -65,7 +65,8 @@ int run_program(int count, char** values, const ExportHooks* hooks) {
   };
   try {
     int result = run(*command_line, terminal);
-    terminal.log(LogLevel::kInfo, format("took {:.3f} s, peak memory {}", seconds(), format_bytes(peak_rss_bytes())));
+    terminal.log(LogLevel::kInfo,
+                 format("took {:.3f} s, peak memory {}", seconds(), format_bytes(system::peak_rss_bytes())));
     return terminal.print_summary(result, seconds());
   } catch (const InternalError& error) {
     terminal.print_error({ErrorCode::kInternal, error.what(), "this is a bug in argosy; please report it"});

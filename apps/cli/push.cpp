@@ -1,3 +1,4 @@
+#include "base/system.h"
 #include "base/text.h"
 #include "commands.h"
 #include "python.h"
@@ -13,7 +14,7 @@ int run_push(const PushOptions& options, const Environment& environment, Termina
     return kFailed;
   }
   // Values behind "=": one that begins with a dash is no option.
-  std::vector<std::string> command = {pythons[0], "-m", "argosy.push", "--program=" + own_program()};
+  std::vector<std::string> command = {pythons[0], "-m", "argosy.push", "--program=" + system::own_program()};
   if (!options.revision.empty()) command.push_back("--revision=" + options.revision);
   if (options.is_private) command.emplace_back("--private");
   if (options.all_files) command.emplace_back("--all-files");

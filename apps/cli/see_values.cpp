@@ -1,5 +1,6 @@
 #include "see_values.h"
 
+#include "base/system.h"
 #include "base/text.h"
 #include "driver/executorch/seen_ranges.h"
 #include "driver/onnx/seen_values.h"
@@ -38,8 +39,8 @@ Status see(ExportJob& job, const Backend& backend, const ExportDestination& dest
   const ExportOptions& options = job.options;
   BackendOptions observed = options.backend_options;
   observed.onnx.lowering.half = onnx::HalfMode::kNone;  // the module asks for what it needs
-  std::vector<std::string> arguments = {
-      "--model", job.request.model.string(), "--text", options.calibrate, "--program", own_program()};
+  std::vector<std::string> arguments = {"--model",   job.request.model.string(), "--text", options.calibrate,
+                                        "--program", system::own_program()};
   for (const std::string& each : backend.graph_arguments(observed)) arguments.push_back("--option=" + each);
   if (observed.onnx.engine != OnnxOptions().engine)
     arguments.push_back(format("--option=--for={}", observed.onnx.engine));

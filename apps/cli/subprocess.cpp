@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <string_view>
 
-extern char** environ;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of the C library
+#include "base/system.h"
 
 namespace argosy::cli {
 namespace {
@@ -28,7 +28,7 @@ bool spawn(const std::vector<std::string>& command, posix_spawn_file_actions_t& 
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
-  int error = posix_spawn(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+  int error = posix_spawn(&pid, arguments[0], &actions, nullptr, arguments.data(), system::environment());
   posix_spawn_file_actions_destroy(&actions);
   return error == 0;
 }
@@ -42,7 +42,7 @@ int exit_code_of(pid_t pid) {
 /// Starts the program with its stdout in a pipe whose reading end is returned; -1 if that fails.
 int start(const std::vector<std::string>& command, Errors errors, pid_t& pid) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+  if (!system::open_pipe(ends)) return -1;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -91,16 +91,10 @@ std::optional<std::string> find_program(const std::string& name) {
 }
 
 std::optional<std::string> find_beside(const std::string& name) {
-  std::filesystem::path self = own_program();
+  std::filesystem::path self = system::own_program();
   std::string path = (self.parent_path() / name).string();
   if (self.empty() || access(path.c_str(), X_OK) != 0) return std::nullopt;
   return path;
-}
-
-std::string own_program() {
-  std::error_code error;
-  std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? "" : self.string();
 }
 
 std::optional<std::string> output_of(const std::vector<std::string>& command, std::chrono::milliseconds timeout) {

@@ -34,7 +34,4 @@ enum class Input : uint8_t { kNone, kOwn };
 /// The same with this program's stdout and stderr, for what users are to see as it is.
 std::optional<int> run_through(const std::vector<std::string>& command, Input input = Input::kNone);
 
-/// The full path of this program; empty if the system does not say.
-std::string own_program();
-
 }  // namespace argosy::cli

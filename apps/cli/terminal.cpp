@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/system.h"
 #include "base/text.h"
-#include "driver/process_memory.h"
 #include "io/json.h"
 #include "table.h"
 #include "wrap.h"
@@ -67,7 +67,7 @@ std::string bar_text(std::string_view task, const Progress& progress, double sec
   std::string text =
       format("{} [{:<{}}] {:3.0f} %  {} of {}  {}/s  peak {}", task, std::string(static_cast<size_t>(filled), '#'),
              kBarWidth, part * 100, format_bytes(progress.bytes_done), format_bytes(progress.bytes_total),
-             format_bytes(static_cast<uint64_t>(rate)), format_bytes(peak_rss_bytes()));
+             format_bytes(static_cast<uint64_t>(rate)), format_bytes(system::peak_rss_bytes()));
   if (progress.is_finished) return text + format("  {:.1f} s", seconds);
   if (rate > 0) {
     text += format("  {:.0f} s left", static_cast<double>(progress.bytes_total - progress.bytes_done) / rate);
@@ -83,7 +83,7 @@ std::string json_text(const Progress& progress, double seconds, double rate) {
   writer.key("bytes_total").value(progress.bytes_total);
   writer.key("bytes_per_second").value(static_cast<uint64_t>(rate));
   writer.key("seconds").value(static_cast<double>(static_cast<int64_t>(seconds * 1000)) / 1000);
-  writer.key("peak_rss_bytes").value(peak_rss_bytes());
+  writer.key("peak_rss_bytes").value(system::peak_rss_bytes());
   writer.key("finished").value(progress.is_finished);
   writer.end_object();
   return writer.take();

@@ -2,16 +2,14 @@
 // once, for the program and for find_package. Not linked to the library: tools that repair wheels would take it for a
 // missing one.
 #include <dlfcn.h>
-#include <unistd.h>
 
-#include <climits>
 #include <cstdio>
 #include <string>
 
+#include "base/system.h"
+
 int main(int count, char** values) {
-  char own[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", own, sizeof own);
-  std::string path(own, length > 0 ? static_cast<size_t>(length) : 0);
+  std::string path = argosy::system::own_program();
   for (int up = 0; up < 2; ++up) path.resize(path.find_last_of('/') == std::string::npos ? 0 : path.find_last_of('/'));
   path += "/lib/" ARGOSY_LIBRARY;
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/system.h"
 #include "base/text.h"
 
 namespace argosy {
@@ -63,8 +64,9 @@ Result<ReadFile::Opened> ReadFile::open_descriptor(const std::filesystem::path& 
                        S_ISDIR(info.st_mode) ? "a folder" : "a pipe or a device"),
                 "give the path of a regular file");
   }
+  system::Time modified = system::modified(info);
   return Opened{descriptor, static_cast<uint64_t>(info.st_size),
-                Identity{info.st_dev, info.st_ino, info.st_mtim.tv_sec, info.st_mtim.tv_nsec}};
+                Identity{static_cast<uint64_t>(info.st_dev), info.st_ino, modified.seconds, modified.nanoseconds}};
 }
 
 Result<std::shared_ptr<const ReadFile>> ReadFile::open(const std::filesystem::path& path, Hold hold) {
@@ -138,7 +140,7 @@ Result<std::string> ReadFile::read_text(uint64_t offset, uint64_t size) const {
 void begin_reading(const FileRange& range) {
   int descriptor = ::open(range.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return;
-  ::posix_fadvise(descriptor, static_cast<off_t>(range.offset), static_cast<off_t>(range.size), POSIX_FADV_WILLNEED);
+  system::begin_reading(descriptor, range.offset, range.size);
   ::close(descriptor);
 }
 

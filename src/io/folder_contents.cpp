@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/system.h"
 #include "io/file.h"
 
 namespace argosy {
@@ -13,11 +14,12 @@ namespace {
 namespace fs = std::filesystem;
 
 FileStamp stamp(const struct stat& info) {
+  system::Time modified = system::modified(info);
   return {static_cast<uint64_t>(info.st_dev),
           static_cast<uint64_t>(info.st_ino),
           static_cast<uint64_t>(info.st_size),
-          info.st_mtim.tv_sec,
-          info.st_mtim.tv_nsec,
+          modified.seconds,
+          modified.nanoseconds,
           S_ISDIR(info.st_mode)};
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "io/file.h"
 #include "io/output.h"
@@ -61,11 +62,11 @@ struct OutputFile::Impl {
     return {};
   }
 
-  /// link() never replaces, on any file system that has hard links; renameat2 is tried first since not all have.
+  /// link() never replaces, on any file system that has hard links; a rename is tried first since not all have.
   Status rename_without_replacing() {
-    if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, destination.c_str(), RENAME_NOREPLACE) == 0) return {};
+    if (system::rename_to_new(temporary.c_str(), destination.c_str())) return {};
     if (errno == EEXIST) return exists_already(destination);
-    if (errno != EINVAL && errno != ENOSYS) return fail(system_error("create", destination, errno));
+    if (!system::is_unsupported(errno)) return fail(system_error("create", destination, errno));
     if (::link(temporary.c_str(), destination.c_str()) != 0) {
       if (errno == EEXIST) return exists_already(destination);
       return fail(system_error("create", destination, errno));
@@ -115,7 +116,7 @@ Status OutputFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
   return impl_->write_at(offset, bytes);
 }
 void OutputFile::begin_sync(uint64_t offset, uint64_t size) const {
-  ::sync_file_range(impl_->descriptor, static_cast<off64_t>(offset), static_cast<off64_t>(size), SYNC_FILE_RANGE_WRITE);
+  system::begin_writing(impl_->descriptor, offset, size);
 }
 uint64_t OutputFile::size() const { return impl_->size; }
 const std::filesystem::path& OutputFile::path() const { return impl_->temporary; }
@@ -129,9 +130,9 @@ Status OutputFile::copy_from(const FileRange& range) {
   ARGOSY_TRY(ReadFile::Lease lease, file->lease());
   uint64_t done = 0;
   while (done < range.size) {
-    off_t from = static_cast<off_t>(range.offset + done), to = static_cast<off_t>(impl_->size);
     size_t wanted = std::min<uint64_t>(range.size - done, uint64_t{1} << 30);
-    ssize_t count = ::copy_file_range(lease.descriptor(), &from, impl_->descriptor, &to, wanted, 0);
+    ssize_t count =
+        system::copy_between(lease.descriptor(), range.offset + done, impl_->descriptor, impl_->size, wanted);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO)) {
       return fail(system_error("write", impl_->destination, errno));

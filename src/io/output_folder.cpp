@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -7,6 +6,7 @@
 #include <system_error>
 
 #include "base/check.h"
+#include "base/system.h"
 #include "base/text.h"
 #include "io/file.h"
 #include "io/output.h"
@@ -17,8 +17,6 @@ namespace argosy {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_unsupported(int error_number) { return error_number == EINVAL || error_number == ENOSYS; }
 
 }  // namespace
 
@@ -48,14 +46,15 @@ struct OutputFolder::Impl {
     return {};
   }
 
-  /// Without RENAME_NOREPLACE plain rename() is used: between the check and it, only an empty folder could be replaced.
+  /// Where the system cannot refuse to replace, plain rename() is used: between the check and it, only an empty folder
+  /// could be replaced.
   Status rename_without_replacing() {
-    if (::renameat2(AT_FDCWD, temporary.path().c_str(), AT_FDCWD, destination.c_str(), RENAME_NOREPLACE) == 0) {
+    if (system::rename_to_new(temporary.path().c_str(), destination.c_str())) {
       temporary.rename({});
       return {};
     }
     if (errno == EEXIST) return exists_already(destination);
-    if (!is_unsupported(errno)) return fail(system_error("create", destination, errno));
+    if (!system::is_unsupported(errno)) return fail(system_error("create", destination, errno));
     ARGOSY_TRY_STATUS(check_destination());
     if (::rename(temporary.path().c_str(), destination.c_str()) != 0)
       return fail(system_error("create", destination, errno));
@@ -65,8 +64,8 @@ struct OutputFolder::Impl {
 
   /// Afterwards `temporary` names the old folder.
   Status exchange() {
-    if (::renameat2(AT_FDCWD, temporary.path().c_str(), AT_FDCWD, destination.c_str(), RENAME_EXCHANGE) == 0) return {};
-    if (!is_unsupported(errno)) return fail(system_error("replace", destination, errno));
+    if (system::exchange_names(temporary.path().c_str(), destination.c_str())) return {};
+    if (!system::is_unsupported(errno)) return fail(system_error("replace", destination, errno));
     // Not named as a temporary: after a crash between the two renames it is all there is, and must not be cleared away.
     fs::path old = temporary.path();
     old += "-old";

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <cfloat>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -25,11 +24,14 @@ struct Fit {
   double product, square;  // of values and integers, of integers with themselves
 };
 
+constexpr float kLeastScale = std::numeric_limits<float>::epsilon();
+
 /// What is added up in floats, lane by lane, before it becomes a double.
 constexpr size_t kPart = 16 * kLanes;
 
-/// By the inverse of the scale, which is faster; what lies within an ulp of a half may round to the other side here. Parts are summed
-/// as doubles, where order makes no difference to the float in the end: whoever follows these steps has each integer the same.
+/// By the inverse of the scale, which is faster; what lies within an ulp of a half may round to the other side here.
+/// Parts are summed as doubles, where order makes no difference to the float in the end: whoever follows these steps
+/// has each integer the same.
 [[gnu::always_inline]] inline Fit fit(const float* in, size_t count, float scale, float least, float most) {
   const float inverse = 1 / scale;
   const Lanes low = Lanes{} + least, high = Lanes{} + most;
@@ -75,12 +77,12 @@ constexpr size_t kPart = 16 * kLanes;
   if (largest >= 0x7f800000) return std::numeric_limits<float>::quiet_NaN();
   const auto half = static_cast<float>(1 << (bits - 1));
   const float least = -half, most = half - 1;
-  float scale = std::max(std::bit_cast<float>(largest) / half, FLT_EPSILON);
+  float scale = std::max(std::bit_cast<float>(largest) / half, kLeastScale);
   constexpr int kRounds = 20;
   constexpr float kTolerance = 1e-5f;
   for (int round = 0; round < kRounds; ++round) {
     Fit found = fit(in, count, scale, least, most);
-    float next = found.square > 0 ? std::max(static_cast<float>(found.product / found.square), FLT_EPSILON) : scale;
+    float next = found.square > 0 ? std::max(static_cast<float>(found.product / found.square), kLeastScale) : scale;
     bool is_done = std::abs(next - scale) < kTolerance * scale;
     scale = next;
     if (is_done) break;
