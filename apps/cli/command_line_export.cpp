@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "command_line_parts.h"
 #include "driver/backend_arguments.h"
+#include "driver/stored_dtype.h"
 #include "driver/variants.h"
 #include "engines/device.h"
 #include "engines/engine.h"
@@ -62,11 +63,6 @@ void add_adapters_apart(CLI::App& command, std::map<std::string, std::string>& a
     for (const std::string& each : all) add_adapter_apart(each, adapters);
   };
   command.add_option_function<std::vector<std::string>>("--adapter-apart", read, what)->allow_extra_args(false);
-}
-
-std::map<std::string, std::string> names_of_dtypes() {
-  return {{"auto", "auto"},    {"float32", "float32"},   {"fp32", "float32"}, {"float16", "float16"},
-          {"fp16", "float16"}, {"bfloat16", "bfloat16"}, {"bf16", "bfloat16"}};
 }
 
 void add_dtype(CLI::App* command, std::string& dtype) {

@@ -56,6 +56,8 @@ bool argosy_export(const char* capture, const void* checkpoint, const ArgosyExpo
   wanted.backend = call->backend;
   wanted.output = call->output;
   wanted.weight_plan = call->weight_plan;
+  wanted.dtype = call->dtype;
+  wanted.seen_values = call->seen_values;
   wanted.arguments.assign(call->arguments, call->arguments + call->argument_count);
   wanted.threads = call->threads;
   wanted.scratch_bytes = call->scratch_bytes;

@@ -27,6 +27,8 @@ struct ArgosyExportCall {
   const char* backend;
   const char* output;
   const char* weight_plan;
+  const char* dtype;
+  const char* seen_values;
   const char* const* arguments;
   size_t argument_count;
   int threads;

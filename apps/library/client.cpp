@@ -99,8 +99,15 @@ Result<ExportedBundle> export_model(const OpenCapture& capture, const OpenCheckp
   const ArgosyReceiver receiver = answer.receiver();
   std::vector<const char*> arguments;
   for (const std::string& each : call.arguments) arguments.push_back(each.c_str());
-  const ArgosyExportCall wanted{call.backend.c_str(), call.output.c_str(), call.weight_plan.c_str(), arguments.data(),
-                                arguments.size(),     call.threads,        call.scratch_bytes};
+  const ArgosyExportCall wanted{.backend = call.backend.c_str(),
+                                .output = call.output.c_str(),
+                                .weight_plan = call.weight_plan.c_str(),
+                                .dtype = call.dtype.c_str(),
+                                .seen_values = call.seen_values.c_str(),
+                                .arguments = arguments.data(),
+                                .argument_count = arguments.size(),
+                                .threads = call.threads,
+                                .scratch_bytes = call.scratch_bytes};
   ExportedBundle bundle;
   bundle.path = call.output;
   const bool done = argosy_export(capture.path.c_str(), checkpoint.handle, &wanted, &bundle.bytes, &receiver);

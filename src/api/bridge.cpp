@@ -1,13 +1,19 @@
 #include "api/bridge.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/check.h"
 #include "base/text.h"
 #include "driver/backend_arguments.h"
 #include "driver/backends.h"
+#include "driver/executorch/seen_ranges.h"
+#include "driver/onnx/seen_values.h"
+#include "driver/stored_dtype.h"
 #include "driver/user_rules.h"
 #include "driver/validate_export.h"
+#include "frontends/read_program.h"
 #include "io/checkpoint.h"
 
 namespace argosy::api {
@@ -43,6 +49,44 @@ Status read_arguments(const ExportCall& call, BackendOptions& options) {
   return {};
 }
 
+/// Files of what was seen, for what is made of it.
+Status read_seen(const std::filesystem::path& path, BackendOptions& options) {
+  onnx::LoweringOptions& onnx = options.onnx.lowering;
+  executorch::LoweringOptions& executorch = options.executorch.lowering;
+  if (path.empty()) {
+    if (!executorch.needs_ranges()) return {};
+    return fail(ErrorCode::kInvalidInput, "8a8w rounds activations to ranges that were seen, and none were",
+                "name a file that python -m argosy.check.ranges wrote: seen_values");
+  }
+  if (executorch.needs_ranges()) {
+    ARGOSY_TRY(executorch.ranges, read_seen_ranges(path));
+  } else if (onnx.half == onnx::HalfMode::kMixed) {
+    ARGOSY_TRY(onnx.seen, read_seen_values(path));
+  } else {
+    return fail(ErrorCode::kInvalidInput, "seen_values is for mixed16 and 8a8w, and neither is asked for",
+                "leave it out, or ask for one of them");
+  }
+  return {};
+}
+
+/// Fails if the graphs were captured in another dtype than is asked for.
+Status check_dtype(const std::filesystem::path& capture, const std::string& dtype) {
+  if (dtype.empty() || dtype == "auto") return {};
+  ARGOSY_TRY(Program program, read_program(capture, {}));
+  std::map<DType, size_t> counts;
+  for (const Weight& weight : program.weights) {
+    if (kind_of(weight.dtype) == DTypeKind::kFloat) ++counts[weight.dtype];
+  }
+  if (counts.empty()) return {};
+  const std::map<std::string, DType> dtypes = {
+      {"float32", DType::kF32}, {"float16", DType::kF16}, {"bfloat16", DType::kBF16}};
+  const DType most = std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; })->first;
+  if (dtypes.at(dtype) == most) return {};
+  return fail(ErrorCode::kInvalidInput,
+              format("{} is asked for, and weights are {} in {}", dtype, to_text(most), quoted(capture.native(), 1000)),
+              format("capture it anew: argosy capture --dtype {}", dtype));
+}
+
 /// The folder of the checkpoint, where configuration and tokenizer are.
 std::filesystem::path model_folder(const Checkpoint& checkpoint) {
   return checkpoint.files().empty() ? std::filesystem::path()
@@ -55,6 +99,12 @@ Result<ExportedBundle> run(const OpenCapture& capture, const OpenCheckpoint& che
   ARGOSY_CHECK(backend != nullptr, "there is no backend " + call.backend);
   BackendOptions options;
   ARGOSY_TRY_STATUS(read_arguments(call, options));
+  std::string dtype;
+  if (!call.dtype.empty()) {
+    ARGOSY_TRY(dtype, read_stored_dtype(*backend, call.dtype, options));
+    ARGOSY_TRY_STATUS(check_dtype(capture.path, dtype));
+  }
+  ARGOSY_TRY_STATUS(read_seen(call.seen_values, options));
   ARGOSY_TRY(auto rules, user_rules(call.rules));
   options.set_rules(rules);
   std::optional<WeightPlan> plan;
@@ -62,14 +112,14 @@ Result<ExportedBundle> run(const OpenCapture& capture, const OpenCheckpoint& che
     ARGOSY_TRY(plan, WeightPlan::read(call.weight_plan));
   }
   const ExportDestination destination{call.output, call.output.extension() != backend->suffix};
-  const ExportInput input{capture.path, plan ? &*plan : nullptr, &checkpoint.checkpoint,
-                          model_folder(checkpoint.checkpoint)};
+  ExportInput input{capture.path, plan ? &*plan : nullptr, &checkpoint.checkpoint, model_folder(checkpoint.checkpoint)};
+  if (!dtype.empty() && dtype != "auto") input.options.push_back(format("--dtype={}", dtype));
   const ExportRequest request{.backend = backend,
                               .options = &options,
                               .destination = &destination,
                               .checkpoint = &checkpoint.checkpoint,
                               .model = input.model,
-                              .dtype = "auto",
+                              .dtype = dtype.empty() ? "auto" : dtype,
                               .capture = capture.path};
   ARGOSY_TRY_STATUS(validate_export(request, diagnostics.notes));
   ARGOSY_TRY(std::unique_ptr<Export> prepared, backend->prepare(input, destination, options, diagnostics));

@@ -29,6 +29,8 @@ uint64_t total_bytes(const OpenCheckpoint& checkpoint);
 struct ExportCall {
   std::string backend;  // a name of driver/backends.h
   std::filesystem::path output, weight_plan;
+  std::string dtype;                   // or a variant; empty: as captured
+  std::filesystem::path seen_values;   // of mixed16, or 8a8w; may be empty
   std::vector<std::string> arguments;  // what the backend lets choose, as the command has it: "--opset=18"
   std::vector<OpRule> rules;
   int threads = 1;

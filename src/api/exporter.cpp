@@ -10,8 +10,14 @@ namespace {
 /// What all formats are asked for alike.
 template <class Options>
 api::ExportCall call_of(std::string backend, const Options& options) {
-  return {std::move(backend), options.output,  options.weight_plan,   {},
-          options.rules,      options.threads, options.scratch_bytes, options.progress};
+  return {.backend = std::move(backend),
+          .output = options.output,
+          .weight_plan = options.weight_plan,
+          .dtype = options.dtype,
+          .rules = options.rules,
+          .threads = options.threads,
+          .scratch_bytes = options.scratch_bytes,
+          .progress = options.progress};
 }
 
 /// Options as the command has them; those that are as usual are left out.
@@ -57,20 +63,33 @@ std::vector<std::string> arguments_of(const OnnxExportOptions& options) {
   arguments.add("--opset", options.opset, usual.opset);
   arguments.add("--optimize", options.optimize ? "" : "off");
   arguments.add("--weights", name_of(options.weights), "copy");
+  arguments.add("--quantize", options.quantize);
+  arguments.add("--quantize-block", options.quantize_block, usual.quantize_block);
+  arguments.add("--quantize-method", options.quantize_method);
+  arguments.add_switch("--quantize-zero-points", options.quantize_zero_points);
+  arguments.add("--accuracy-level", options.accuracy_level, usual.accuracy_level);
   return arguments.take();
 }
 
 std::vector<std::string> arguments_of(const ExecutorchExportOptions& options) {
+  const ExecutorchExportOptions usual;
   Arguments arguments;
   arguments.add("--task", options.task);
   arguments.add("--recipe", options.recipe == Recipe::kPortable ? "portable" : "");
   arguments.add("--shape", options.shape);
-  arguments.add("--max-seq-len", options.max_seq_len, 0);
+  arguments.add("--max-seq-len", options.max_seq_len, usual.max_seq_len);
   arguments.add_switch("--no-custom-sdpa", !options.custom_sdpa);
   arguments.add_switch("--no-custom-kv-cache", !options.custom_kv_cache);
   arguments.add_switch("--all-logits", options.all_logits);
   arguments.add_switch("--disable-dynamic-shapes", !options.dynamic_shapes);
   arguments.add_switch("--ptd", options.weights_beside);
+  arguments.add("--qlinear", options.qlinear);
+  arguments.add("--qlinear-group-size", options.qlinear_group_size, usual.qlinear_group_size);
+  arguments.add("--qlinear-encoder", options.qlinear_encoder);
+  arguments.add("--qlinear-encoder-group-size", options.qlinear_encoder_group_size, usual.qlinear_encoder_group_size);
+  arguments.add("--qembedding", options.qembedding);
+  arguments.add("--qembedding-group-size", options.qembedding_group_size, usual.qembedding_group_size);
+  arguments.add("--qconv", options.qconv);
   return arguments.take();
 }
 
@@ -100,6 +119,7 @@ Result<ExportedBundle> OnnxExporter::run(const Capture& capture, const Checkpoin
                                          const OnnxExportOptions& options) const {
   api::ExportCall call = call_of("onnx", options);
   call.arguments = arguments_of(options);
+  call.seen_values = options.seen_values;
   return api::export_model(*capture.data_, *checkpoint.data_, call);
 }
 
@@ -107,6 +127,7 @@ Result<ExportedBundle> ExecutorchExporter::run(const Capture& capture, const Che
                                                const ExecutorchExportOptions& options) const {
   api::ExportCall call = call_of("executorch", options);
   call.arguments = arguments_of(options);
+  call.seen_values = options.seen_values;
   return api::export_model(*capture.data_, *checkpoint.data_, call);
 }
 
