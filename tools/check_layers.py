@@ -32,7 +32,8 @@ MAY_INCLUDE = {
     "inspect": ["base", "tensor", "io", "ir", "frontends", "backends/executorch"],
     "debug": ["base", "tensor", "io", "ir", "passes", "backends/pt2", "backends/onnx", "backends/executorch"],
     "driver": [*_BELOW_DRIVER, "cache", "debug"],
-    "apps": [*_BELOW_DRIVER, "cache", "inspect", "debug", "driver"],
+    "api": [*_BELOW_DRIVER, "cache", "inspect", "driver"],
+    "apps": [*_BELOW_DRIVER, "cache", "inspect", "debug", "driver", "api"],
 }
 
 # Which parts of the Python package a part may import, besides itself. Functions' imports count too.

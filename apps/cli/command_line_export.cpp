@@ -4,6 +4,8 @@
 #include "backends/onnx/quantize.h"
 #include "base/text.h"
 #include "command_line_parts.h"
+#include "driver/backend_arguments.h"
+#include "driver/stored_dtype.h"
 #include "driver/variants.h"
 #include "engines/device.h"
 #include "engines/engine.h"
@@ -63,11 +65,6 @@ void add_adapters_apart(CLI::App& command, std::map<std::string, std::string>& a
   command.add_option_function<std::vector<std::string>>("--adapter-apart", read, what)->allow_extra_args(false);
 }
 
-std::map<std::string, std::string> names_of_dtypes() {
-  return {{"auto", "auto"},    {"float32", "float32"},   {"fp32", "float32"}, {"float16", "float16"},
-          {"fp16", "float16"}, {"bfloat16", "bfloat16"}, {"bf16", "bfloat16"}};
-}
-
 void add_dtype(CLI::App* command, std::string& dtype) {
   command->add_option("--dtype", dtype, "auto (default: the configuration's), float32, float16 or bfloat16; fp32 …")
       ->transform(CLI::Transformer(names_of_dtypes()).description(""))
@@ -83,12 +80,10 @@ std::vector<std::string> names_of_engines(std::string_view backend) {
 }
 
 void add_recipe(CLI::App& command, ExecutorchOptions& options) {
-  const std::map<std::string, executorch::Recipe> recipes = {{"portable", executorch::Recipe::kPortable},
-                                                             {"xnnpack", executorch::Recipe::kXnnpack}};
   command
       .add_option("--recipe", options.lowering.recipe,
                   "For ExecuTorch: xnnpack (default: wherever it can) or portable (ExecuTorch's own kernels alone)")
-      ->transform(one_of(recipes));
+      ->transform(one_of(names_of_recipes()));
 }
 
 namespace {
@@ -180,19 +175,15 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
   OnnxOptions& onnx = options.backend_options.onnx;
   command->add_option("--opset", onnx.lowering.opset, "Version of ONNX's ops, 18 to 24 (default: 22)")
       ->check(CLI::Range(onnx::kMinOpset, onnx::kMaxOpset).description(""));
-  const std::map<std::string, onnx::WeightsMode> weights = {
-      {"copy", onnx::WeightsMode::kCopy}, {"link", onnx::WeightsMode::kLink}, {"embed", onnx::WeightsMode::kEmbed}};
   command
       ->add_option("--weights", onnx.weights,
                    "copy (default: one data file beside the models), link (to the checkpoint's own files, on the same "
                    "file system) or embed (in the models, up to 2 GB)")
-      ->transform(one_of(weights));
-  const std::map<std::string, onnx::Optimize> levels = {
-      {"off", onnx::Optimize::kOff}, {"safe", onnx::Optimize::kSafe}, {"engine", onnx::Optimize::kEngine}};
+      ->transform(one_of(names_of_weights_modes()));
   command
       ->add_option("--optimize", onnx.lowering.optimize,
                    "off, safe (ops of ONNX only), or engine (default: also what the engine of --for has of its own)")
-      ->transform(one_of(levels));
+      ->transform(one_of(names_of_optimizations()));
   onnx::Quantization& quantization = onnx.lowering.quantization;
   command->add_option_function<std::string>(
       "--quantize",
@@ -207,10 +198,8 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
       ->add_option("--quantize-block", quantization.block,
                    "Weights that share a scale: 16 to 256 (default: 32, of nf4 64)")
       ->check(CLI::PositiveNumber.description(""));
-  const std::map<std::string, QuantizeMethod> methods = {
-      {"default", QuantizeMethod::kLargest}, {"rtn", QuantizeMethod::kNearest}, {"k_quant", QuantizeMethod::kWeighted}};
   command->add_option("--quantize-method", quantization.method, "As ONNX Runtime has them: default, rtn or k_quant")
-      ->transform(one_of(methods));
+      ->transform(one_of(names_of_quantize_methods()));
   command->add_flag("--quantize-zero-points{false}", quantization.is_symmetric,
                     "Blocks of weights need not be centred at zero");
   command
@@ -281,21 +270,12 @@ void add_executorch(CLI::App& parent, ExportOptions& options) {
                     "Caches by llama::update_cache (default, of tasks that generate)");
   command->add_flag("--all-logits", wanted.task.all_logits, "Of text generation: of every token, not the last alone");
   command->add_flag("--disable-dynamic-shapes{false}", wanted.task.dynamic_shapes, "One token a call");
-  using executorch::EmbeddingEncoding;
-  using executorch::LinearEncoding;
-  const std::map<std::string, LinearEncoding> linear = {{"8da4w", LinearEncoding::k8da4w},
-                                                        {"8da8w", LinearEncoding::k8da8w},
-                                                        {"4w", LinearEncoding::k4w},
-                                                        {"8w", LinearEncoding::k8w},
-                                                        {"8a8w", LinearEncoding::k8a8w}};
+  const auto linear = names_of_linear_encodings();
   add_quantization(*command, "--qlinear", "linear layers", wanted.lowering.linear, linear);
   add_quantization(*command, "--qlinear-encoder", "linear layers of encoders", wanted.lowering.encoder_linear, linear);
-  add_quantization<executorch::EmbeddingQuantization>(*command, "--qembedding", "embeddings", wanted.lowering.embedding,
-                                                      {{"8w", EmbeddingEncoding::k8w}, {"4w", EmbeddingEncoding::k4w}});
-  const std::map<std::string, executorch::ConvolutionEncoding> convolutions = {
-      {"8a8w", executorch::ConvolutionEncoding::k8a8w}};
+  add_quantization(*command, "--qembedding", "embeddings", wanted.lowering.embedding, names_of_embedding_encodings());
   command->add_option("--qconv", wanted.lowering.convolution, "Quantise convolutions: 8a8w")
-      ->transform(one_of(convolutions));
+      ->transform(one_of(names_of_convolution_encodings()));
   command->add_option("--calibrate", options.calibrate,
                       "With 8a8w: what the model is called with first, to see between which values activations are: a "
                       "text, or its inputs (.safetensors); takes the model's memory in float32");

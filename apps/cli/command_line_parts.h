@@ -43,8 +43,6 @@ void add_model(CLI::App& command, ModelOptions& options, const std::string& what
 /// --adapter-apart NAME=DIR, any number of times.
 void add_adapters_apart(CLI::App& command, std::map<std::string, std::string>& adapters, const std::string& what);
 
-/// As they may be written, and what they are.
-std::map<std::string, std::string> names_of_dtypes();
 void add_dtype(CLI::App* command, std::string& dtype);
 
 /// Of those that run files of that backend; "": of all.

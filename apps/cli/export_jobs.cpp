@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "backends/onnx/quantize.h"
 #include "base/check.h"
 #include "base/text.h"
 #include "driver/earlier_bundle.h"
 #include "driver/executorch/seen_ranges.h"
 #include "driver/onnx/seen_values.h"
+#include "driver/stored_dtype.h"
 #include "driver/variants.h"
 #include "engines/engine.h"
 #include "model_source.h"
@@ -65,11 +65,7 @@ ExportOptions options_of(const ExportOptions& options, std::string_view name) {
   ExportOptions own = options;
   own.variants.clear();
   own.dtype = variant->dtype;
-  if (!variant->quantize.empty()) {
-    Status status = onnx::read_quantization(variant->quantize, own.backend_options.onnx.lowering.quantization);
-    ARGOSY_CHECK(status.has_value(), "a variant that --quantize does not know: " + std::string(name));
-  }
-  own.backend_options.onnx.lowering.half = variant->is_mixed ? onnx::HalfMode::kMixed : onnx::HalfMode::kNone;
+  set_variant(*variant, own.backend_options.onnx);
   return own;
 }
 

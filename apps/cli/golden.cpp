@@ -30,13 +30,13 @@ Result<bool> run_one(const std::string& path, bool update, Terminal& terminal) {
 }  // namespace
 
 int run_golden_files(const OptOptions& options, Terminal& terminal) {
-  size_t failures = 0;
+  uint64_t failures = 0;
   for (const std::string& path : options.golden) {
     Result<bool> is_fine = run_one(path, options.update_golden, terminal);
     if (!is_fine) terminal.print_error(is_fine.error());
     failures += !is_fine || !*is_fine;
   }
-  terminal.summary().members().key("golden_files").value(options.golden.size()).key("failed").value(failures);
+  terminal.summary().members().key("golden_files").value(uint64_t{options.golden.size()}).key("failed").value(failures);
   if (!terminal.wants_json())
     terminal.print(format("{}, {} failed\n", count_of(options.golden.size(), "golden file"), failures));
   return failures == 0 ? kDone : kFailed;

@@ -222,7 +222,7 @@ Status opt(const OptOptions& options, const Environment& environment, Terminal& 
   if (options.for_executorch) {
     ARGOSY_TRY(pipeline, executorch_passes(input.program, options.backend_options.executorch, {}, diagnostics));
   }
-  size_t node_count = count_nodes(input.program);
+  uint64_t node_count = count_nodes(input.program);
   PassContext context{diagnostics};
   ARGOSY_TRY([[maybe_unused]] bool has_changed, verify_and_run(pipeline, input.program, context, observer.hooks()));
   ARGOSY_TRY_STATUS(observer.watch().dump_status());

@@ -1,8 +1,8 @@
 #include "c_interface.h"
 
 #include "../cli/program.h"
+#include "api/bridge.h"
 #include "argosy/version.h"
-#include "driver/api_bridge.h"
 
 namespace {
 
@@ -50,23 +50,22 @@ void* argosy_open_checkpoint(const char* path, size_t* tensor_count, uint64_t* t
 
 void argosy_close_checkpoint(void* checkpoint) { delete static_cast<Checkpoint*>(checkpoint); }
 
-bool argosy_export_onnx(const char* capture, const void* checkpoint, const ArgosyOnnxOptions* options, uint64_t* bytes,
-                        const ArgosyReceiver* receiver) {
-  argosy::OnnxExportOptions wanted;
-  wanted.output = options->output;
-  wanted.weight_plan = options->weight_plan;
-  wanted.engine = static_cast<argosy::Engine>(options->engine);
-  wanted.device = options->device;
-  wanted.opset = options->opset;
-  wanted.optimize = options->optimize;
-  wanted.weights = static_cast<argosy::WeightPlacement>(options->weights);
-  wanted.threads = options->threads;
-  wanted.scratch_bytes = options->scratch_bytes;
+bool argosy_export(const char* capture, const void* checkpoint, const ArgosyExportCall* call, uint64_t* bytes,
+                   const ArgosyReceiver* receiver) {
+  argosy::api::ExportCall wanted;
+  wanted.backend = call->backend;
+  wanted.output = call->output;
+  wanted.weight_plan = call->weight_plan;
+  wanted.dtype = call->dtype;
+  wanted.seen_values = call->seen_values;
+  wanted.arguments.assign(call->arguments, call->arguments + call->argument_count);
+  wanted.threads = call->threads;
+  wanted.scratch_bytes = call->scratch_bytes;
   if (receiver->progress != nullptr) {
     wanted.progress = [receiver](uint64_t done, uint64_t total) { receiver->progress(receiver->self, done, total); };
   }
   auto bundle =
-      argosy::api::export_onnx(OpenCapture{capture, {}, {}}, **static_cast<const Checkpoint*>(checkpoint), wanted);
+      argosy::api::export_model(OpenCapture{capture, {}, {}}, **static_cast<const Checkpoint*>(checkpoint), wanted);
   if (!bundle) return send(*receiver, bundle.error()), false;
   *bytes = bundle->bytes;
   for (const std::string& file : bundle->files) send(*receiver, ArgosyPiece::kFile, file);

@@ -22,16 +22,16 @@ struct ArgosyReceiver {
   void (*progress)(void* self, uint64_t done, uint64_t total);  // may be null
 };
 
-/// OnnxExportOptions, with enumerators as their numbers.
-struct ArgosyOnnxOptions {
+/// api::ExportCall, without rules.
+struct ArgosyExportCall {
+  const char* backend;
   const char* output;
   const char* weight_plan;
-  const char* device;
-  int engine;
-  int opset;
-  int weights;
+  const char* dtype;
+  const char* seen_values;
+  const char* const* arguments;
+  size_t argument_count;
   int threads;
-  bool optimize;
   size_t scratch_bytes;
 };
 
@@ -43,5 +43,5 @@ ARGOSY_EXPORTED bool argosy_describe_capture(const char* path, const ArgosyRecei
 ARGOSY_EXPORTED void* argosy_open_checkpoint(const char* path, size_t* tensor_count, uint64_t* total_bytes,
                                              const ArgosyReceiver* receiver);
 ARGOSY_EXPORTED void argosy_close_checkpoint(void* checkpoint);
-ARGOSY_EXPORTED bool argosy_export_onnx(const char* capture, const void* checkpoint, const ArgosyOnnxOptions* options,
-                                        uint64_t* bytes, const ArgosyReceiver* receiver);
+ARGOSY_EXPORTED bool argosy_export(const char* capture, const void* checkpoint, const ArgosyExportCall* call,
+                                   uint64_t* bytes, const ArgosyReceiver* receiver);

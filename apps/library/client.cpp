@@ -2,9 +2,9 @@
 // file with their compiler, beside exporter.cpp and error.cpp.
 #include <exception>
 
+#include "api/bridge.h"
 #include "argosy/version.h"
 #include "c_interface.h"
-#include "driver/api_bridge.h"
 
 namespace argosy {
 
@@ -88,23 +88,29 @@ Result<std::shared_ptr<const OpenCheckpoint>> open_checkpoint(const std::filesys
 size_t tensor_count(const OpenCheckpoint& checkpoint) { return checkpoint.tensor_count; }
 uint64_t total_bytes(const OpenCheckpoint& checkpoint) { return checkpoint.total_bytes; }
 
-Result<ExportedBundle> export_onnx(const OpenCapture& capture, const OpenCheckpoint& checkpoint,
-                                   const OnnxExportOptions& options) {
-  if (!options.rules.empty()) {
+Result<ExportedBundle> export_model(const OpenCapture& capture, const OpenCheckpoint& checkpoint,
+                                    const ExportCall& call) {
+  if (!call.rules.empty()) {
     return fail(ErrorCode::kUnsupportedFeature, "the library of a package takes no rules in C++",
                 "register them in Python, for the capture, or link the static libraries (cmake --install)");
   }
   Answer answer;
-  answer.progress = options.progress;
+  answer.progress = call.progress;
   const ArgosyReceiver receiver = answer.receiver();
-  const ArgosyOnnxOptions wanted{options.output.c_str(), options.weight_plan.c_str(),
-                                 options.device.c_str(), static_cast<int>(options.engine),
-                                 options.opset,          static_cast<int>(options.weights),
-                                 options.threads,        options.optimize,
-                                 options.scratch_bytes};
+  std::vector<const char*> arguments;
+  for (const std::string& each : call.arguments) arguments.push_back(each.c_str());
+  const ArgosyExportCall wanted{.backend = call.backend.c_str(),
+                                .output = call.output.c_str(),
+                                .weight_plan = call.weight_plan.c_str(),
+                                .dtype = call.dtype.c_str(),
+                                .seen_values = call.seen_values.c_str(),
+                                .arguments = arguments.data(),
+                                .argument_count = arguments.size(),
+                                .threads = call.threads,
+                                .scratch_bytes = call.scratch_bytes};
   ExportedBundle bundle;
-  bundle.path = options.output;
-  const bool done = argosy_export_onnx(capture.path.c_str(), checkpoint.handle, &wanted, &bundle.bytes, &receiver);
+  bundle.path = call.output;
+  const bool done = argosy_export(capture.path.c_str(), checkpoint.handle, &wanted, &bundle.bytes, &receiver);
   if (answer.thrown) std::rethrow_exception(answer.thrown);
   if (!done) return fail(std::move(answer.error));
   bundle.files = std::move(answer[ArgosyPiece::kFile]);

@@ -35,6 +35,8 @@ class Capture {
 
  private:
   friend class OnnxExporter;
+  friend class ExecutorchExporter;
+  friend class Pt2Exporter;
   std::shared_ptr<const api::OpenCapture> data_;
 };
 
@@ -47,15 +49,31 @@ class Checkpoint {
 
  private:
   friend class OnnxExporter;
+  friend class ExecutorchExporter;
+  friend class Pt2Exporter;
   std::shared_ptr<const api::OpenCheckpoint> data_;
 };
 
 /// Lowers a capture to ONNX and streams the checkpoint's weights beside it. The output appears when it is complete; an
-/// earlier export is replaced, anything else refused.
+/// earlier export is replaced, anything else refused. Nothing is compared with the model: `argosy check` does that.
 class OnnxExporter {
  public:
   Result<ExportedBundle> run(const Capture& capture, const Checkpoint& checkpoint,
                              const OnnxExportOptions& options) const;
+};
+
+/// The same for ExecuTorch's runtime.
+class ExecutorchExporter {
+ public:
+  Result<ExportedBundle> run(const Capture& capture, const Checkpoint& checkpoint,
+                             const ExecutorchExportOptions& options) const;
+};
+
+/// The same as programs that torch.export.load reads without transformers.
+class Pt2Exporter {
+ public:
+  Result<ExportedBundle> run(const Capture& capture, const Checkpoint& checkpoint,
+                             const Pt2ExportOptions& options) const;
 };
 
 }  // namespace v1

@@ -27,18 +27,25 @@ struct ExecutorchOptions {
   executorch::LoweringOptions lowering;
   executorch::TaskOptions task;  // an empty name: components become methods as they are
   executorch::DataPlace data = executorch::DataPlace::kInside;
-  std::string shape;                   // sizes of dims, "batch=1,sequence=1..2048"; a number alone fixes one
-  const ExportHooks* hooks = nullptr;  // of tests (export_hooks.h)
+  std::string shape;                       // sizes of dims, "batch=1,sequence=1..2048"; a number alone fixes one
+  std::shared_ptr<const RuleTable> rules;  // as those of OnnxOptions
+  const ExportHooks* hooks = nullptr;      // of tests (export_hooks.h)
+};
+
+struct Pt2Options {
+  std::shared_ptr<const RuleTable> rules;  // as those of OnnxOptions
+  const ExportHooks* hooks = nullptr;      // of tests (export_hooks.h)
 };
 
 /// Options of all backends; each uses its own.
 struct BackendOptions {
   OnnxOptions onnx;
   ExecutorchOptions executorch;
+  Pt2Options pt2;
 
   /// Of tests (export_hooks.h); must outlive the exports.
-  void set_hooks(const ExportHooks* hooks) { pt2_hooks = onnx.hooks = executorch.hooks = hooks; }
-  const ExportHooks* pt2_hooks = nullptr;
+  void set_hooks(const ExportHooks* hooks) { pt2.hooks = onnx.hooks = executorch.hooks = hooks; }
+  void set_rules(const std::shared_ptr<const RuleTable>& rules) { pt2.rules = onnx.rules = executorch.rules = rules; }
 };
 
 }  // namespace argosy

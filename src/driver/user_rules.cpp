@@ -220,4 +220,12 @@ Result<std::shared_ptr<const RuleTable>> user_rules(std::span<const OpRule> rule
   return std::shared_ptr<const RuleTable>(std::move(table));
 }
 
+Pipeline after_rules(const std::shared_ptr<const RuleTable>& rules, Pipeline pipeline) {
+  if (rules == nullptr) return pipeline;
+  Pipeline all;
+  all.add(apply_rules("apply-rules-of-a-user", rules));
+  for (const Pass& pass : pipeline.passes()) all.add(pass);
+  return all;
+}
+
 }  // namespace argosy

@@ -148,18 +148,36 @@ def test_an_op_becomes_a_node_of_a_domain_of_its_own(extended: Extended, models:
         assert text in said
 
 
-@pytest.mark.skipif(BUILD is None, reason="the libraries are not built: cmake --build --preset release")
-def test_a_program_in_cpp_brings_a_rule(extended: Extended, models: Path, tmp_path: Path) -> None:
-    """The rule goes before the node that the package wants; the check runs the model with the op itself."""
-    do("cmake", "--install", BUILD, "--prefix", tmp_path / "prefix", "--component", "development")
-    do("cmake", "-S", REPOSITORY / "examples/cpp_rule", "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}")
-    do("cmake", "--build", tmp_path / "build")
-    capture = tmp_path / "mix.capture"
+@pytest.fixture(scope="module")
+def with_rule(extended: Extended, models: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The program with a rule for sample::mix, and a capture that has this op."""
+    folder = tmp_path_factory.mktemp("with_rule")
+    do("cmake", "--install", BUILD, "--prefix", folder / "prefix", "--component", "development")
+    do("cmake", "-S", REPOSITORY / "examples/cpp_rule", "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={folder / 'prefix'}")
+    do("cmake", "--build", folder / "build")
+    capture = folder / "mix.capture"
     extended.run("capture", "--model", models / "mix", "-o", capture)
-    do(tmp_path / "build/export_with_rule", capture, models / "mix", tmp_path / "out")
-    assert not any(node.domain for node in onnx.load(tmp_path / "out/decode.onnx").graph.node)
-    checked = extended.json("check", tmp_path / "out", "--against", models / "mix", "--calls", "edge")
+    return folder / "build/export_with_rule", capture
+
+
+@pytest.mark.skipif(BUILD is None, reason="the libraries are not built: cmake --build --preset release")
+@pytest.mark.parametrize("output", ["out", "out.pte", "out.pt2"])
+def test_a_program_in_cpp_brings_a_rule(extended: Extended, models: Path, with_rule: tuple[Path, Path], tmp_path: Path, output: str) -> None:
+    """One rule for all formats. It goes before the node that the package wants; the check runs the file in its engine and
+    the model with the op itself."""
+    program, capture = with_rule
+    do(program, capture, models / "mix", tmp_path / output)
+    if output == "out":
+        assert not any(node.domain for node in onnx.load(tmp_path / "out/decode.onnx").graph.node)
+    checked = extended.json("check", tmp_path / output, "--against", models / "mix", "--calls", "edge")
     assert checked["rows"] and all(row["ok"] for row in checked["rows"])
+
+
+def test_a_rule_in_cpp_is_short() -> None:
+    """At most ten lines, as the documentation says."""
+    source = (REPOSITORY / "examples/cpp_rule/export_with_rule.cpp").read_text()
+    rule = source[source.index("const argosy::OpRule") :].partition("}};")[0]
+    assert len(rule.splitlines()) <= 10
 
 
 def test_exporters_use_the_package(extended: Extended, models: Path) -> None:

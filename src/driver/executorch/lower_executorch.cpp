@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "driver/dim_limits.h"
 #include "driver/export_hooks.h"
+#include "driver/user_rules.h"
 #include "io/output.h"
 #include "io/pt2_format.h"
 
@@ -145,7 +146,8 @@ Result<Document> lower_to_executorch(Program program, const ExecutorchOptions& o
                                      const executorch::ModelFacts& facts, Diagnostics& diagnostics) {
   ARGOSY_TRY(executorch::LoweringOptions lowering, complete_options(program, options, facts, diagnostics));
   executorch::note_ranges(program, lowering.ranges);
-  ARGOSY_TRY_STATUS(run_export_passes(executorch::executorch_pipeline(lowering), program, options.hooks, diagnostics));
+  const Pipeline pipeline = after_rules(options.rules, executorch::executorch_pipeline(lowering));
+  ARGOSY_TRY_STATUS(run_export_passes(pipeline, program, options.hooks, diagnostics));
   Document document;
   executorch::DataTable data;
   Status status;  // the first error; those of later components are in the diagnostics

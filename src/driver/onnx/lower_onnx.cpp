@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "driver/export_hooks.h"
 #include "driver/onnx/weights_as_inputs.h"
-#include "passes/rewrite_rules.h"
+#include "driver/user_rules.h"
 
 namespace argosy {
 namespace {
@@ -24,16 +24,6 @@ Status apply_half(onnx::Model& model, const std::string& component, const onnx::
                 "they are of another model or of other options: have them seen anew");
   }
   return onnx::narrow_to_half(model, &found->second);
-}
-
-/// The passes of the backend, after the rules of a user.
-Pipeline pipeline_of(const OnnxOptions& options, std::optional<Pass> bind) {
-  Pipeline pipeline = onnx::onnx_pipeline(options.lowering, std::move(bind));
-  if (options.rules == nullptr) return pipeline;
-  Pipeline all;
-  all.add(apply_rules("apply-rules-of-a-user", options.rules));
-  for (const Pass& pass : pipeline.passes()) all.add(pass);
-  return all;
 }
 
 }  // namespace
@@ -62,7 +52,8 @@ Result<std::vector<onnx::NamedModel>> lower_to_onnx(Program& program, std::vecto
     for (const Component& component : program.components) files.push_back(format("{}.onnx", component.name));
   }
   auto bind = graphs.empty() ? std::nullopt : std::optional(bind_graphs(std::move(graphs)));
-  ARGOSY_TRY_STATUS(run_export_passes(pipeline_of(options, std::move(bind)), program, options.hooks, diagnostics));
+  const Pipeline pipeline = after_rules(options.rules, onnx::onnx_pipeline(options.lowering, std::move(bind)));
+  ARGOSY_TRY_STATUS(run_export_passes(pipeline, program, options.hooks, diagnostics));
   std::vector<onnx::NamedModel> models;
   Status status;  // the first error; those of later components are in the diagnostics
   for (size_t i = 0; i < program.components.size(); ++i) {

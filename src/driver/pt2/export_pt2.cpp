@@ -4,6 +4,8 @@
 #include "backends/pt2/lowering.h"
 #include "backends/pt2/writer.h"
 #include "base/text.h"
+#include "driver/export_hooks.h"
+#include "driver/user_rules.h"
 #include "io/output.h"
 
 namespace argosy {
@@ -89,12 +91,12 @@ class Pt2Export final : public Export {
 }  // namespace
 
 Result<std::unique_ptr<Export>> prepare_pt2(const ExportInput& input, const ExportDestination& destination,
-                                            const ExportHooks* hooks, Diagnostics& diagnostics) {
+                                            const Pt2Options& options, Diagnostics& diagnostics) {
   ARGOSY_TRY_STATUS(check_replaceable(destination));
   ARGOSY_TRY(JsonDocument manifest, read_capture_manifest(input.capture));
   auto prepared = std::make_unique<Pt2Export>(destination, input.checkpoint, std::move(manifest));
   ARGOSY_TRY(Program program, read_export_program(input, diagnostics));
-  ARGOSY_TRY_STATUS(run_export_passes(pt2_pipeline(), program, hooks, diagnostics));
+  ARGOSY_TRY_STATUS(run_export_passes(after_rules(options.rules, pt2_pipeline()), program, options.hooks, diagnostics));
   ARGOSY_TRY_STATUS(prepared->lay_out(program));
   return prepared;
 }

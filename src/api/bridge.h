@@ -24,8 +24,22 @@ Result<std::shared_ptr<const OpenCapture>> open_capture(const std::filesystem::p
 Result<std::shared_ptr<const OpenCheckpoint>> open_checkpoint(const std::filesystem::path& path);
 size_t tensor_count(const OpenCheckpoint& checkpoint);
 uint64_t total_bytes(const OpenCheckpoint& checkpoint);
+
+/// What an exporter of any backend is asked for.
+struct ExportCall {
+  std::string backend;  // a name of driver/backends.h
+  std::filesystem::path output, weight_plan;
+  std::string dtype;                   // or a variant; empty: as captured
+  std::filesystem::path seen_values;   // of mixed16, or 8a8w; may be empty
+  std::vector<std::string> arguments;  // what the backend lets choose, as the command has it: "--opset=18"
+  std::vector<OpRule> rules;
+  int threads = 1;
+  size_t scratch_bytes = 0;
+  ExportProgress progress;
+};
+
 /// Problems beyond the first are part of the error's message.
-Result<ExportedBundle> export_onnx(const OpenCapture& capture, const OpenCheckpoint& checkpoint,
-                                   const OnnxExportOptions& options);
+Result<ExportedBundle> export_model(const OpenCapture& capture, const OpenCheckpoint& checkpoint,
+                                    const ExportCall& call);
 
 }  // namespace argosy::api
