@@ -71,6 +71,19 @@ void add_dtype(CLI::App* command, std::string& dtype) {
       ->check(one_of({"auto", "float32", "float16", "bfloat16"}));
 }
 
+namespace {
+
+/// One of these, or a name that a package may have registered.
+CLI::Validator one_of_or_registered(const std::vector<std::string>& names) {
+  return {[names](std::string& text) -> std::string {
+            const bool is_known = std::ranges::find(names, text) != names.end();
+            return is_known || is_registered_name(text) ? "" : not_one_of(text, names);
+          },
+          "", name_of_values(names)};
+}
+
+}  // namespace
+
 std::vector<std::string> names_of_engines(std::string_view backend) {
   std::vector<std::string> names;
   for (const engines::Engine& engine : engines::all_engines()) {
@@ -237,8 +250,9 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
   std::vector<std::string> engine_names = names_of_engines("onnx");
   command
       ->add_option("--for,--engine", onnx.engine,
-                   format("What the folder is for: {} (default: plain)", join(engine_names, ", ")))
-      ->check(one_of(engine_names));
+                   format("What the folder is for: {} (default: plain), or an engine of an installed package",
+                          join(engine_names, ", ")))
+      ->check(one_of_or_registered(engine_names));
 }
 
 template <class Quantization>

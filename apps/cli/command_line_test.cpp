@@ -187,7 +187,7 @@ TEST(CommandLineTest, says_which_values_there_are) {
   EXPECT_EQ(said({"export", "executorch", "--model", "m", "--qlinear", "4bit"}),
             "error[invalid-input]: --qlinear: \"4bit\" is not one of 4w, 8a8w, 8da4w, 8da8w, 8w\n"
             "  hint: see argosy export executorch --help\n");
-  EXPECT_NE(said({"export", "onnx", "--model", "m", "--for", "onnx"}).find("is not one of "), std::string::npos);
+  EXPECT_NE(said({"export", "onnx", "--model", "m", "--for", "ONNX"}).find("is not one of "), std::string::npos);
 }
 
 TEST(CommandLineTest, a_missing_command_lists_those_that_there_are) {

@@ -19,6 +19,7 @@
 #include "export_jobs.h"
 #include "export_summary.h"
 #include "model_source.h"
+#include "own_engines.h"
 #include "quality_limits.h"
 #include "see_values.h"
 #include "table.h"
@@ -319,6 +320,7 @@ int run_export(ExportOptions options, const Environment& environment, Terminal& 
   hooks.watch = &watch;
   options.backend_options.set_hooks(&hooks);
   auto find_and_export = [&]() -> Result<ExitCode> {
+    ARGOSY_TRY_STATUS(find_own_engine(options.backend_options.onnx, environment));
     ARGOSY_TRY_STATUS(find_weight_scheme(options.backend_options.onnx.lowering.quantization, environment));
     return export_model(options, *backend, environment, terminal, diagnostics);
   };

@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 
 Status check_variants(const ExportOptions& options) {
   if (options.variants.empty() && !options.adds) return {};
+  if (options.adds && options.backend_options.onnx.own_engine != nullptr)
+    return fail(ErrorCode::kUnsupportedFeature, "--add knows no bundles for engines of packages", "export it anew");
   const std::string asked = options.variants.empty() ? "--add" : format("--dtype {}", join(options.variants, ","));
   if (options.backend_options.onnx.lowering.quantization.is_wanted())
     return fail(ErrorCode::kInvalidInput, format("{} says how weights are stored, and so does --quantize", asked),

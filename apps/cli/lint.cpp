@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "driver/lint_folder.h"
 #include "io/json.h"
+#include "own_engines.h"
 #include "table.h"
 
 namespace argosy::cli {
@@ -70,13 +71,18 @@ void add_rules(JsonWriter& writer) {
 
 }  // namespace
 
-int run_lint(const LintOptions& options, Terminal& terminal) {
+int run_lint(const LintOptions& options, const Environment& environment, Terminal& terminal) {
   if (options.list_rules) {
     if (!terminal.wants_json()) return terminal.print(rules_as_text()) ? kDone : kFailed;
     add_rules(terminal.summary().members());
     return kDone;
   }
   Result<LintReport> report = lint_folder(options.folder, options.engine);
+  if (report && options.engine.empty()) {
+    Result<std::string> missing = lint_by_own_engine(options.folder, *report, environment);
+    if (!missing) report = fail(std::move(missing).error());
+    if (missing && !missing->empty()) terminal.log(LogLevel::kWarn, *missing);
+  }
   if (!report) {
     terminal.print_error(report.error());
     return kFailed;

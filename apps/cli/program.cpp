@@ -46,7 +46,9 @@ int run(const CommandLine& command_line, Terminal& terminal) {
   if (const auto* options = std::get_if<PushOptions>(&command_line.command)) {
     return run_push(*options, environment, terminal);
   }
-  if (const auto* options = std::get_if<LintOptions>(&command_line.command)) return run_lint(*options, terminal);
+  if (const auto* options = std::get_if<LintOptions>(&command_line.command)) {
+    return run_lint(*options, environment, terminal);
+  }
   return run_doctor(std::get<DoctorOptions>(command_line.command), environment, terminal);
 }
 

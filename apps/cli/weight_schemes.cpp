@@ -6,13 +6,11 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "backends/onnx/quantize.h"
 #include "base/text.h"
 #include "extensions.h"
 #include "io/json.h"
-#include "python.h"
 #include "subprocess.h"
 #include "tensor/row_quantizer.h"
 
@@ -24,13 +22,6 @@ static_assert(std::endian::native == std::endian::little, "numbers go to Python 
 constexpr const char* kModule = "argosy.weight_scheme_process";
 constexpr uint64_t kNoError = 0;  // else the length of an error, as JSON
 constexpr uint64_t kMostOfError = 1 << 20;
-
-std::string text_at(JsonView object, const char* key) { return std::string(object.find(key).as_string().value_or("")); }
-
-/// {"error": …, "hint": …}
-Error error_of(JsonView answer) {
-  return {ErrorCode::kInvalidInput, text_at(answer, "error"), text_at(answer, "hint")};
-}
 
 /// Rows go to Python, and come back as integers: the format is described in weight_scheme_process.py.
 class PythonQuantizer final : public RowQuantizer {
@@ -67,7 +58,7 @@ class PythonQuantizer final : public RowQuantizer {
     std::string text(static_cast<size_t>(std::min(length, kMostOfError)), ' ');
     if (!python_->receive(std::as_writable_bytes(std::span(text)))) return ended().error();
     auto answer = JsonDocument::parse(text, "the scheme's error");
-    return answer ? error_of(answer->root()) : answer.error();
+    return answer ? error_of_extension(answer->root()) : answer.error();
   }
 
   std::unique_ptr<Conversation> python_;
@@ -81,35 +72,17 @@ class PythonQuantizer final : public RowQuantizer {
 
 Status find_weight_scheme(onnx::Quantization& how, const Environment& environment) {
   if (how.own_name.empty() || how.own != nullptr) return {};
-  std::vector<std::string> pythons = candidate_pythons(environment);
-  if (pythons.empty() || installed_extensions(environment).empty()) return fail(onnx::unknown_scheme(how.own_name));
-  std::unique_ptr<Conversation> python = Conversation::start({pythons[0], "-m", kModule, how.own_name});
-  std::optional<std::string> line = python == nullptr ? std::nullopt : python->receive_line();
-  if (!line) {
-    return fail(ErrorCode::kIo, format("{} -m {} gives no answer", pythons[0], kModule),
-                "check that this Python has numpy and the version of argosy that this program is of");
-  }
-  ARGOSY_TRY(JsonDocument answer, JsonDocument::parse(*line, "the answer of argosy.weight_scheme_process"));
-  JsonView scheme = answer.root();
-  if (!text_at(scheme, "error").empty()) {
-    if (scheme.find("unknown").as_bool().value_or(false)) {
-      Error error = onnx::unknown_scheme(how.own_name);
-      error.hint += format("; {}", text_at(scheme, "error"));
-      return fail(std::move(error));
-    }
-    return fail(error_of(scheme));
-  }
-  const int64_t bits = scheme.find("bits").as_integer().value_or(0),
-                block = scheme.find("block").as_integer().value_or(0);
-  if (scheme.find("version").as_integer() != 1 || (bits != 4 && bits != 8) || block <= 0) {
-    return fail(ErrorCode::kUnsupportedVersion,
-                "Python has another version of argosy, whose schemes are not understood",
-                "install the version that this program is of");
-  }
+  ARGOSY_TRY(ExtensionProcess started,
+             start_extension(kModule, how.own_name, onnx::unknown_scheme(how.own_name), environment));
+  JsonView scheme = started.about.root();
+  const int64_t bits = scheme.find("bits").as_integer().value_or(0);
+  const int64_t block = scheme.find("block").as_integer().value_or(0);
+  if ((bits != 4 && bits != 8) || block <= 0) return fail(extension_of_another_version());
   if (how.block == 0) how.block = block;
-  how.own =
-      std::make_shared<PythonQuantizer>(std::move(python), format("{} of {}", how.own_name, text_at(scheme, "package")),
-                                        static_cast<int>(bits), scheme.find("zero_points").as_bool().value_or(false));
+  how.own = std::make_shared<PythonQuantizer>(
+      std::move(started.python),
+      format("{} of {} {}", how.own_name, text_at(scheme, "package"), text_at(scheme, "package_version")),
+      static_cast<int>(bits), scheme.find("zero_points").as_bool().value_or(false));
   return {};
 }
 

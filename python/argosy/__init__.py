@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ._core import Checkpoint as Checkpoint
     from ._core import TensorInfo as TensorInfo
     from ._core import open_checkpoint as open_checkpoint
+    from .bundle_engines import BundleFinding as BundleFinding
+    from .bundle_engines import EngineBundle as EngineBundle
+    from .bundle_engines import register_engine as register_engine
     from .command import export as export
     from .exporters import AUTO_EXPORTER_MAPPING as AUTO_EXPORTER_MAPPING
     from .exporters import AUTO_EXPORT_CONFIG_MAPPING as AUTO_EXPORT_CONFIG_MAPPING
@@ -69,13 +72,16 @@ if TYPE_CHECKING:
 #: Where each public name lives. All names of ``exporters`` are public.
 _MODULES = {
     **dict.fromkeys(exporters.__all__, ".exporters"),
+    "BundleFinding": ".bundle_engines",
     "Checkpoint": "._core",
+    "EngineBundle": ".bundle_engines",
     "InputObserver": ".observer",
     "TensorInfo": "._core",
     "__version__": "._core",
     "export": ".command",
     "open_checkpoint": "._core",
     "register_decomposition": ".op_rules",
+    "register_engine": ".bundle_engines",
     "register_onnx_op": ".op_rules",
     "register_weight_scheme": ".weight_schemes",
 }

@@ -78,12 +78,12 @@ def loaded_versions() -> dict[str, str]:
     return {each.package: each.version for each in sorted(_loaded, key=lambda each: each.package)}
 
 
-def package_of(function: Any) -> str:
-    """``package version`` of the loaded extension that a function is of; the name of its module, if it is of none."""
+def package_of(function: Any) -> dict[str, str]:
+    """The ``package`` that a function is of, and its ``package_version``; its module, if that is no loaded extension's."""
     module = str(getattr(function, "__module__", "?"))
-    top = module.partition(".")[0]
-    found = [f"{each.package} {each.version}" for each in _loaded if _top(each) == top]
-    return min(found, default=module)
+    found = sorted((each.package, each.version) for each in _loaded if _top(each) == module.partition(".")[0])
+    package, version = found[0] if found else (module, "")
+    return {"package": package, "package_version": version}
 
 
 def _load(extension: Extension) -> None:

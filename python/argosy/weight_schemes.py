@@ -75,16 +75,12 @@ def register_weight_scheme(name: str, *, bits: int, block: int = 32, zero_points
     return decorate
 
 
-def weight_scheme(name: str) -> WeightScheme | None:
-    """The one of that name; extensions are loaded first."""
+def weight_schemes() -> dict[str, WeightScheme]:
+    """By name; extensions are loaded first."""
     from .extensions import load_extensions
 
     load_extensions()
-    return _SCHEMES.get(name)
-
-
-def weight_scheme_names() -> list[str]:
-    return sorted(_SCHEMES)
+    return dict(_SCHEMES)
 
 
 def quantize_rows(scheme: WeightScheme, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -75,6 +75,13 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+bool is_registered_name(std::string_view text) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_0123456789";
+  constexpr size_t kMostLetters = 64;
+  return !text.empty() && text.size() <= kMostLetters && text.find_first_not_of(kLetters) == std::string_view::npos &&
+         (text[0] < '0' || text[0] > '9');
+}
+
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
   return fmt::format("{}", fmt::join(parts, separator));
 }

@@ -40,6 +40,9 @@ inline std::string quoted(std::string& text, size_t max_length = 120) {
 bool is_utf8(std::string_view text);
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
+/// Whether it is a name that extensions may register things by: small letters, digits and _, at most 64, no digit
+/// first.
+bool is_registered_name(std::string_view text);
 /// The first names of a list, quoted: "a", "b" and 3 more.
 std::string first_names(const std::vector<std::string>& names, size_t shown);
 

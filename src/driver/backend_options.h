@@ -11,12 +11,14 @@
 namespace argosy {
 
 struct ExportHooks;
+struct OwnEngine;
 class RuleTable;
 
 struct OnnxOptions {
   onnx::LoweringOptions lowering;
   onnx::WeightsMode weights = onnx::WeightsMode::kCopy;
-  std::string engine = "plain";            // a name of engines/engine.h: what the folder is for
+  std::string engine = "plain";                 // a name of engines/engine.h: what the folder is for
+  std::shared_ptr<const OwnEngine> own_engine;  // of a package (onnx/own_engine.h), based on `engine`; null: none
   std::string device = "cpu";              // a name of engines/device.h: what graphs may have of the engine's own ops
   bool missing_weights_as_inputs = false;  // those whose bytes are not known; else they are an error
   std::shared_ptr<const RuleTable> rules;  // of a program that links the library (user_rules.h); null: none

@@ -5,6 +5,7 @@
 #include "driver/configured_dtype.h"
 #include "driver/executorch/export_executorch.h"
 #include "driver/onnx/export_onnx.h"
+#include "driver/onnx/own_engine.h"
 #include "driver/pt2/export_pt2.h"
 
 namespace argosy {
@@ -30,8 +31,8 @@ ExportInput with_options(ExportInput input, const std::vector<std::string>& argu
 
 ExportInput with_onnx_options(const ExportInput& input, const BackendOptions& options) {
   std::vector<std::string> arguments = onnx_arguments(options.onnx);
-  if (options.onnx.engine != OnnxOptions().engine)
-    arguments.insert(arguments.begin(), format("--for={}", options.onnx.engine));
+  const std::string& engine = options.onnx.own_engine ? options.onnx.own_engine->name : options.onnx.engine;
+  if (engine != OnnxOptions().engine) arguments.insert(arguments.begin(), format("--for={}", engine));
   return with_options(input, arguments);
 }
 

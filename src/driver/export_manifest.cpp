@@ -166,6 +166,10 @@ std::string export_manifest(JsonView capture, const ManifestOptions& options) {
   json.end_array();
   copy(json, capture, "wiring");
   if (!options.engine.empty()) json.key("engine").value(options.engine);
+  if (!options.own_engine.empty()) {
+    json.key(kOwnEngineKey).begin_object().key("name").value(options.own_engine);
+    json.key("package").value(options.own_package).key("version").value(options.own_version).end_object();
+  }
   if (!options.device.empty()) json.key("device").value(options.device);
   if (!options.graphs.empty()) write_graphs(json, options.graphs);
   if (!options.files.empty()) {

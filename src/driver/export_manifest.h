@@ -18,6 +18,8 @@ namespace argosy {
 inline constexpr std::string_view kExportManifest = "argosy.json";
 /// The name of the manifest in a folder of models.
 inline constexpr std::string_view kBundleManifest = "bundle.json";
+/// The key of the manifest that tells of an engine of a package.
+inline constexpr std::string_view kOwnEngineKey = "registered_engine";
 /// The key of an ONNX model's metadata that holds the manifest of its component. Keys of other facts begin with
 /// "argosy.", too.
 inline constexpr std::string_view kOnnxManifestKey = "argosy.manifest";
@@ -66,8 +68,9 @@ struct ManifestOptions {
   std::string_view format;     // "argosy-pt2"
   std::string_view component;  // the one that the file holds; empty: all of them
   ExportCheck check;
-  std::string_view engine;  // that a folder is for
-  std::string_view device;  // that graphs are for; empty: the CPU
+  std::string_view engine;                                // that a folder is for
+  std::string_view own_engine, own_package, own_version;  // an engine of a package, based on `engine`; empty: none
+  std::string_view device;                                // that graphs are for; empty: the CPU
   std::vector<ManifestGraph> graphs;
   std::vector<std::string> files;  // of a folder
   std::vector<QuantizedWeight> quantized;

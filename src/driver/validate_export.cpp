@@ -109,6 +109,11 @@ Status validate_onnx(const ExportRequest& request) {
     return fail(ErrorCode::kUnsupportedFeature, format("{} has no product with weights in NF4", device->title),
                 "use --quantize int4, or leave out --device");
   ARGOSY_TRY_STATUS(check_half(request));
+  if (options.own_engine && (!request.destination->is_folder || request.variants > 1)) {
+    return fail(ErrorCode::kUnsupportedFeature,
+                format("the engine {} of a package takes a folder with one variant", quoted(options.own_engine->name)),
+                "give a name that does not end in .onnx, and one --dtype");
+  }
   if (request.destination->is_folder) return check_engine(*engine, request);
   if (request.variants > 1) {
     return fail(ErrorCode::kInvalidInput,

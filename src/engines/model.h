@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,6 +62,8 @@ struct SourceModel {
   std::optional<JsonDocument> generation_config, tokenizer_config, processor_config;  // the files of these names
   std::vector<std::string> files;  // of the folder, sorted; names only
   const Device* device = nullptr;  // that the bundle is for; null: the CPU
+  /// Names of graphs' files by components, in a plain bundle: those of an engine that builds on it.
+  std::map<std::string, std::string> graph_files;
   std::string scheme;          // of linear layers in the bundle: "int4", "dynamic-int8"; empty: as the dtype has them
   bool is_mixed_half = false;  // graphs of f32 compute in f16 where that is safe
   std::vector<std::string> options;   // that change the bundle, as a command line has them; for its card and manifest

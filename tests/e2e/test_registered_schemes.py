@@ -210,7 +210,7 @@ def test_the_bytes_do_not_depend_on_threads_or_memory(odd: Extended, model: Path
         ("large4", ("returns an integer 16, not one of 0 to 15",)),
         ("halves4", ("returns an integer 7.5, not one of 0 to 15",)),
         ("lonely4", ("returns ndarray in the place of 2 arrays (integers, scales)",)),
-        ("failing4", ("the weight scheme fails at odd_schemes.py:", "KeyError: 'no such")),
+        ("failing4", ("the weight scheme 'failing4' fails at odd_schemes.py:", "KeyError: 'no such")),
         ("ending4", ("the Python process of the scheme ending4 of odd-schemes 7.8 has ended",)),
         ("batch4", ("makes another thing of a row alone than of the same row among others",)),
     ],
@@ -226,7 +226,7 @@ def test_a_scheme_that_does_not_fit_is_an_error_and_nothing_is_written(
 def test_a_name_that_nobody_has_is_told_from_those_that_there_are(odd: Extended, model: Path, tmp_path: Path) -> None:
     command = ("export", "onnx", "--model", model, "--check", "off", tmp_path / "out", "--quantize")
     found = odd.run(*command, "range8", code=1)[1]
-    assert '--quantize does not know "range8"' in found and "nans4, ranges8" in found and "installed packages register" in found
+    assert '--quantize does not know "range8"' in found and "nans4, ranges8" in found and "installed packages have weight schemes" in found
     found = odd.run(*command, "int8,lm_head=ranges8,model=flat4", code=2)[1]
     assert "takes one that is a package's" in found
     plain = Extended(PROGRAM, tmp_path / "cache", tmp_path / "none", "onnx")

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from ..weight_schemes import WeightScheme, quantize_rows, weight_scheme
+from ..weight_schemes import WeightScheme, quantize_rows, weight_schemes
 
 _VALUES_AT_ONCE = 1 << 20
 
@@ -33,7 +33,7 @@ def onnx_blocks(encoding: str) -> Callable[[torch.Tensor, int], torch.Tensor] | 
         return lambda weight, _group: weight  # the checkpoint's own integers: it is stored so already
     match = re.fullmatch(r"(u?)int([48])(?:-(rtn|k_quant))?", encoding)
     if match is None:
-        scheme = weight_scheme(encoding)
+        scheme = weight_schemes().get(encoding)
         return partial(_registered, scheme=scheme) if scheme else None
     method = {None: _largest, "rtn": _nearest, "k_quant": _weighted}[match[3]]
     return partial(_stored, method=partial(method, bits=int(match[2]), is_symmetric=not match[1]))

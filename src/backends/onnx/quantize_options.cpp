@@ -19,13 +19,6 @@ bool uses(const Quantization& how, int bits) {
   return how.bits == bits || std::ranges::find(how.rules, bits, &QuantizeRule::bits) != how.rules.end();
 }
 
-/// Whether a package's scheme may be called so: as Python has names.
-bool is_name(std::string_view text) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_", kDigits = "0123456789";
-  return !text.empty() && text.size() <= 64 && kLetters.find(text[0]) != std::string_view::npos &&
-         text.find_first_not_of(std::string(kLetters) + std::string(kDigits)) == std::string_view::npos;
-}
-
 }  // namespace
 
 std::string_view name_of(QuantizeMethod method) {
@@ -97,7 +90,7 @@ Status read_quantization(std::string_view text, Quantization& how) {
     const bool is_dynamic = what == "dynamic-int8" || what == "dynamic-uint8";
     int bits = what == "int4" ? 4 : what == "int8" || is_dynamic ? 8 : what == kNf4Name ? kNf4 : 0;
     bool is_known = where.empty() ? bits != 0 : !is_dynamic && (bits != 0 || what == "float");
-    if (!is_known && is_name(what) && what != "float") {
+    if (!is_known && is_registered_name(what) && what != "float") {
       if (!how.own_name.empty() && how.own_name != what) {
         return fail(ErrorCode::kUnsupportedFeature,
                     format("--quantize names the schemes {} and {}, and takes one that is a package's",

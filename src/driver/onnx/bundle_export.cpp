@@ -135,6 +135,7 @@ Status OnnxExport::plan(const Program& program, const OnnxOptions& options, cons
   engine_ = engines::find_engine(options.engine);
   if (engine_ == nullptr)
     return fail(ErrorCode::kInvalidInput, format("there is no engine {}", quoted(options.engine)));
+  own_engine_ = options.own_engine;
   ARGOSY_TRY(device_, device_of(options));
   if (destination_.is_folder) {
     ARGOSY_TRY(source_, engines::read_source_model(input.model, manifest_.root()));
@@ -142,6 +143,7 @@ Status OnnxExport::plan(const Program& program, const OnnxOptions& options, cons
     source_->scheme = onnx::scheme_of(options.lowering.quantization);
     source_->is_mixed_half = options.lowering.half != onnx::HalfMode::kNone;
     source_->options = input.options;
+    if (own_engine_) source_->graph_files = own_engine_->graphs;
     ARGOSY_TRY(plan_, engine_->plan(*source_));
     return {};
   }

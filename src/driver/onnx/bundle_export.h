@@ -14,6 +14,7 @@
 #include "driver/bundle_companions.h"
 #include "driver/export.h"
 #include "driver/onnx/adapters_apart.h"
+#include "driver/onnx/own_engine.h"
 #include "engines/device.h"
 #include "engines/engine.h"
 
@@ -102,6 +103,7 @@ class OnnxExport final : public Export {
   std::string name_;       // of the variant, if there are several
   JsonDocument manifest_;  // of the capture
   const engines::Engine* engine_ = nullptr;
+  std::shared_ptr<const OwnEngine> own_engine_;  // null: there is none
   const engines::Device* device_ = nullptr;
   std::optional<engines::SourceModel> source_;  // of a folder
   engines::BundlePlan plan_;
@@ -111,8 +113,9 @@ class OnnxExport final : public Export {
   BundleCompanions companions_;
   std::vector<QuantizedWeight> quantized_;
   AdaptersApart adapters_;
-  std::filesystem::path kept_;  // a folder that has them already; empty: they are to be written
-  uint64_t graph_bytes_ = 0;    // of this variant's graphs and weights
+  std::filesystem::path kept_;                  // a folder that has them already; empty: they are to be written
+  mutable std::vector<std::string> own_files_;  // that the own engine wrote last
+  uint64_t graph_bytes_ = 0;                    // of this variant's graphs and weights
 };
 
 /// Writes graphs and their weights, each part into its folder, which exists. What they are made of is read once for all

@@ -82,6 +82,10 @@ Status OnnxExport::finish_writing(const fs::path& folder, const ExportWriteOptio
     ARGOSY_TRY_STATUS(write_companions(folder, *source_, plan_, companions_));
     ARGOSY_TRY_STATUS(rewrite_checks(folder, options));
   }
+  if (own_engine_) {
+    ARGOSY_TRY(own_files_, own_engine_->complete(folder));
+    ARGOSY_TRY_STATUS(rewrite_checks(folder, options));  // the manifest lists them
+  }
   if (options.on_warning) {
     warn_of(overflows, options);
     if (destination_.is_folder) ARGOSY_TRY_STATUS(warn_of_findings(folder, options));
@@ -166,6 +170,11 @@ std::string OnnxExport::bundle_manifest(const ExportWriteOptions& options) const
   about.check = options.check;
   about.quantized = quantized_;
   about.engine = engine_->name;
+  if (own_engine_) {
+    about.own_engine = own_engine_->name;
+    about.own_package = own_engine_->package;
+    about.own_version = own_engine_->version;
+  }
   about.adapters = adapters_.manifest();
   about.source = source_->name;
   about.commit = source_->commit;
@@ -178,6 +187,7 @@ std::string OnnxExport::bundle_manifest(const ExportWriteOptions& options) const
     about.variants.push_back({each.name_, each.manifest_graphs(), each.quantized_, options.check_of(i)});
   }
   for (const ExportFile& file : files_) about.files.push_back(file.file);
+  about.files.insert(about.files.end(), own_files_.begin(), own_files_.end());
   about.files.emplace_back(engines::kCardFile);
   if (!picture(options).empty()) about.files.emplace_back(kPictureFile);
   return export_manifest(manifest_.root(), about);
@@ -185,6 +195,10 @@ std::string OnnxExport::bundle_manifest(const ExportWriteOptions& options) const
 
 Status OnnxExport::warn_of_findings(const fs::path& folder, const ExportWriteOptions& options) const {
   ARGOSY_TRY(engines::LintReport report, engines::lint(folder, engine_->name));
+  if (own_engine_) {
+    ARGOSY_TRY(std::vector<engines::Finding> own, own_engine_->lint(folder));
+    std::ranges::copy(own, std::back_inserter(report.findings));
+  }
   for (const engines::Finding& finding : report.findings)
     options.on_warning(format("{}{}; {}", finding.file.empty() ? "" : finding.file + ": ", finding.what, finding.hint));
   return {};

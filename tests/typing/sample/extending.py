@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any, assert_type
 
 import torch
-from argosy import register_decomposition, register_onnx_op, register_weight_scheme
+from argosy import (
+    BundleFinding,
+    EngineBundle,
+    register_decomposition,
+    register_engine,
+    register_onnx_op,
+    register_weight_scheme,
+)
 from argosy.exporters import (
     ExportConfigMixin,
     ExportFormat,
@@ -83,6 +90,15 @@ register_onnx_op("listing::thrice", domain="com.example", name="Thrice")
 @register_weight_scheme("thirds", bits=4, block=64, zero_points=False)
 def thirds(blocks: Any) -> tuple[Any, Any]:
     return (blocks * 3).round().clip(-8, 7) + 8, abs(blocks).max(2) * 0 + 1 / 3
+
+
+def find_problems(bundle: EngineBundle) -> list[BundleFinding]:
+    return [] if (bundle.folder / "model.txt").is_file() else [BundleFinding("there is no list", is_warning=True)]
+
+
+@register_engine("lister", title="A lister", base="optimum", lint=find_problems)
+def list_graphs(bundle: EngineBundle) -> dict[str, str]:
+    return {"model.txt": "\n".join(each["file"] for each in bundle.manifest["graphs"])}
 
 
 def write(model: torch.nn.Module, program: torch.export.ExportedProgram, path: Path) -> None:
