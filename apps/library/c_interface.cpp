@@ -2,6 +2,7 @@
 
 #include "../cli/program.h"
 #include "api/bridge.h"
+#include "api/texts.h"
 #include "argosy/version.h"
 
 namespace {
@@ -20,6 +21,13 @@ void send(const ArgosyReceiver& receiver, const argosy::Error& error) {
     receiver.frame(receiver.self, frame.what.c_str(), frame.where ? where.file.c_str() : nullptr, where.line,
                    where.module_path.c_str(), where.class_name.c_str(), where.call_index);
   }
+}
+
+template <class Value>
+bool answer(argosy::Result<Value> result, const ArgosyReceiver& receiver) {
+  if (!result) return send(receiver, result.error()), false;
+  for (const std::string& text : argosy::api::texts_of(*std::move(result))) send(receiver, ArgosyPiece::kText, text);
+  return true;
 }
 
 }  // namespace
@@ -71,4 +79,17 @@ bool argosy_export(const char* capture, const void* checkpoint, const ArgosyExpo
   for (const std::string& file : bundle->files) send(*receiver, ArgosyPiece::kFile, file);
   for (const std::string& warning : bundle->warnings) send(*receiver, ArgosyPiece::kWarning, warning);
   return true;
+}
+
+bool argosy_call(ArgosyFunction function, const char* const* texts, size_t count, const ArgosyReceiver* receiver) {
+  namespace api = argosy::api;
+  const std::vector<std::string> given(texts, texts + count);
+  switch (function) {
+    case ArgosyFunction::kFindCached:
+      return answer(api::find_cached(api::from_texts<argosy::CacheRequest>(given)), *receiver);
+    case ArgosyFunction::kInspect: return answer(api::inspect(given.at(0), given.at(1)), *receiver);
+    case ArgosyFunction::kLint: return answer(api::lint(given.at(0), given.at(1)), *receiver);
+    case ArgosyFunction::kDescribeBundle: return answer(api::describe_bundle(given.at(0)), *receiver);
+  }
+  return false;
 }

@@ -9,7 +9,10 @@
 #define ARGOSY_EXPORTED extern "C" __attribute__((visibility("default")))
 
 /// What a piece of an answer is.
-enum class ArgosyPiece : int { kModelClass, kComponent, kFile, kWarning };
+enum class ArgosyPiece : int { kModelClass, kComponent, kFile, kWarning, kText };
+
+/// Functions of src/api/functions.h. What they are given and return is texts (src/api/texts.h).
+enum class ArgosyFunction : int { kFindCached, kInspect, kLint, kDescribeBundle };
 
 /// Where answers and errors go; text lives as long as the call. Nothing may be thrown through it.
 struct ArgosyReceiver {
@@ -45,3 +48,6 @@ ARGOSY_EXPORTED void* argosy_open_checkpoint(const char* path, size_t* tensor_co
 ARGOSY_EXPORTED void argosy_close_checkpoint(void* checkpoint);
 ARGOSY_EXPORTED bool argosy_export(const char* capture, const void* checkpoint, const ArgosyExportCall* call,
                                    uint64_t* bytes, const ArgosyReceiver* receiver);
+/// Sends what the function returns as pieces kText.
+ARGOSY_EXPORTED bool argosy_call(ArgosyFunction function, const char* const* texts, size_t count,
+                                 const ArgosyReceiver* receiver);
