@@ -4,6 +4,7 @@
 #include "api/bridge.h"
 #include "api/texts.h"
 #include "argosy/version.h"
+#include "rules.h"
 
 namespace {
 
@@ -67,18 +68,23 @@ bool argosy_export(const char* capture, const void* checkpoint, const ArgosyExpo
   wanted.dtype = call->dtype;
   wanted.seen_values = call->seen_values;
   wanted.arguments.assign(call->arguments, call->arguments + call->argument_count);
+  for (size_t i = 0; i < call->rule_count; ++i) wanted.rules.push_back(argosy::rule_of_program(call->rules[i]));
   wanted.threads = call->threads;
   wanted.scratch_bytes = call->scratch_bytes;
   if (receiver->progress != nullptr) {
     wanted.progress = [receiver](uint64_t done, uint64_t total) { receiver->progress(receiver->self, done, total); };
   }
-  auto bundle =
-      argosy::api::export_model(OpenCapture{capture, {}, {}}, **static_cast<const Checkpoint*>(checkpoint), wanted);
-  if (!bundle) return send(*receiver, bundle.error()), false;
-  *bytes = bundle->bytes;
-  for (const std::string& file : bundle->files) send(*receiver, ArgosyPiece::kFile, file);
-  for (const std::string& warning : bundle->warnings) send(*receiver, ArgosyPiece::kWarning, warning);
-  return true;
+  try {
+    auto bundle =
+        argosy::api::export_model(OpenCapture{capture, {}, {}}, **static_cast<const Checkpoint*>(checkpoint), wanted);
+    if (!bundle) return send(*receiver, bundle.error()), false;
+    *bytes = bundle->bytes;
+    for (const std::string& file : bundle->files) send(*receiver, ArgosyPiece::kFile, file);
+    for (const std::string& warning : bundle->warnings) send(*receiver, ArgosyPiece::kWarning, warning);
+    return true;
+  } catch (const argosy::RuleThrew&) {
+    return false;
+  }
 }
 
 bool argosy_call(ArgosyFunction function, const char* const* texts, size_t count, const ArgosyReceiver* receiver) {

@@ -25,7 +25,33 @@ struct ArgosyReceiver {
   void (*progress)(void* self, uint64_t done, uint64_t total);  // may be null
 };
 
-/// api::ExportCall, without rules.
+/// What a rule asks of the graph: a function of argosy::OpGraph, and what it is given.
+enum class ArgosyQuestionKind : int { kHas, kTensor, kTensors, kNumber, kNumbers, kText, kRank, kCall, kReplace };
+struct ArgosyQuestion {
+  ArgosyQuestionKind kind;
+  const char* text;  // the name of an argument or of a function
+  const uint32_t* tensors;
+  size_t tensor_count;
+  const double* numbers;
+  size_t number_count;
+};
+/// Where the answer goes: ids of tensors are numbers, too.
+struct ArgosyOpAnswer {
+  void* self;
+  void (*number)(void* self, double number);
+  void (*text)(void* self, const char* text, size_t size);
+};
+/// False: the library has an error, and the rule is to end.
+using ArgosyAsk = bool(void* graph, const ArgosyQuestion* question, const ArgosyOpAnswer* answer);
+
+/// argosy::OpRule. `write` returns false if the rule did not come to its end; null: there is none.
+struct ArgosyRule {
+  const char* op;
+  void* self;
+  bool (*write)(void* self, void* graph, ArgosyAsk* ask);
+};
+
+/// api::ExportCall.
 struct ArgosyExportCall {
   const char* backend;
   const char* output;
@@ -34,6 +60,8 @@ struct ArgosyExportCall {
   const char* seen_values;
   const char* const* arguments;
   size_t argument_count;
+  const ArgosyRule* rules;
+  size_t rule_count;
   int threads;
   size_t scratch_bytes;
 };

@@ -6,6 +6,7 @@
 #include "api/texts.h"
 #include "argosy/version.h"
 #include "c_interface.h"
+#include "client_rules.h"
 
 namespace argosy {
 
@@ -31,7 +32,7 @@ struct Answer {
   Error error;
   std::vector<std::string> pieces[5];  // by ArgosyPiece
   std::function<void(uint64_t, uint64_t)> progress;
-  std::exception_ptr thrown;  // by `progress`; nothing else here throws but for want of memory
+  std::exception_ptr thrown;  // by `progress` or a rule; nothing else here throws but for want of memory
 
   std::vector<std::string>& operator[](ArgosyPiece piece) { return pieces[static_cast<int>(piece)]; }
 
@@ -117,13 +118,10 @@ uint64_t total_bytes(const OpenCheckpoint& checkpoint) { return checkpoint.total
 
 Result<ExportedBundle> export_model(const OpenCapture& capture, const OpenCheckpoint& checkpoint,
                                     const ExportCall& call) {
-  if (!call.rules.empty()) {
-    return fail(ErrorCode::kUnsupportedFeature, "the library of a package takes no rules in C++",
-                "register them in Python, for the capture, or link the static libraries (cmake --install)");
-  }
   Answer answer;
   answer.progress = call.progress;
   const ArgosyReceiver receiver = answer.receiver();
+  const LibraryRules rules(call.rules, answer.thrown);
   std::vector<const char*> arguments;
   for (const std::string& each : call.arguments) arguments.push_back(each.c_str());
   const ArgosyExportCall wanted{.backend = call.backend.c_str(),
@@ -133,6 +131,8 @@ Result<ExportedBundle> export_model(const OpenCapture& capture, const OpenCheckp
                                 .seen_values = call.seen_values.c_str(),
                                 .arguments = arguments.data(),
                                 .argument_count = arguments.size(),
+                                .rules = rules.list().data(),
+                                .rule_count = rules.list().size(),
                                 .threads = call.threads,
                                 .scratch_bytes = call.scratch_bytes};
   ExportedBundle bundle;

@@ -11,7 +11,7 @@ struct Refused {};
 
 class AskingGraph final : public OpGraph {
  public:
-  AskingGraph(void* graph, ArgosyAsk* ask) : graph_(graph), ask_(ask) {}
+  AskingGraph(void* graph, ArgosyAsk* function) : graph_(graph), ask_(function) {}
 
   bool has(std::string_view argument) const override { return number_of(ArgosyQuestionKind::kHas, argument) != 0; }
   OpTensor tensor(std::string_view argument) const override {

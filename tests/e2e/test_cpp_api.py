@@ -32,15 +32,20 @@ def build(folder: Path, prefix: Path) -> Path:
     return folder
 
 
+def install_library(prefix: Path, component: str) -> Path:
+    """What find_package finds, of the static libraries ("development") or the shared one ("library")."""
+    assert BUILD is not None
+    if component == "library" and not any(BUILD.glob("apps/library/libargosy.so*")):
+        pytest.skip("the shared library is not built: cmake --build --preset release")
+    do("cmake", "--install", BUILD, "--prefix", prefix, "--component", component)
+    return prefix
+
+
 @pytest.fixture(scope="module", params=["development", "library"])
 def examples(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The examples, with the static libraries and with the shared one of packages."""
     folder = tmp_path_factory.mktemp("cpp")
-    assert BUILD is not None
-    if request.param == "library" and not any(BUILD.glob("apps/library/libargosy.so*")):
-        pytest.skip("the shared library is not built: cmake --build --preset release")
-    do("cmake", "--install", BUILD, "--prefix", folder / "prefix", "--component", request.param)
-    return build(folder / "build", folder / "prefix")
+    return build(folder / "build", install_library(folder / "prefix", request.param))
 
 
 @pytest.fixture(scope="module")
