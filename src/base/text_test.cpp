@@ -45,6 +45,14 @@ TEST(TextTest, doubles_read_back) {
   EXPECT_EQ(format_double(-std::numeric_limits<double>::infinity()), "-inf");
 }
 
+TEST(TextTest, names_to_register_by_are_small) {
+  for (std::string_view name : {"a", "_", "clipped4", "sample_server"}) EXPECT_TRUE(is_registered_name(name)) << name;
+  for (std::string_view name : {"", "4bits", "Int4", "a-b", "a.b", "a b", "\u00e9"})
+    EXPECT_FALSE(is_registered_name(name));
+  EXPECT_TRUE(is_registered_name(std::string(64, 'a')));
+  EXPECT_FALSE(is_registered_name(std::string(65, 'a')));
+}
+
 TEST(CheckedMathTest, element_count_refuses_overflow_in_any_order) {
   EXPECT_EQ(element_count(std::vector<int64_t>{2, 3, 4}), 24);
   EXPECT_EQ(element_count(std::vector<int64_t>{}), 1);

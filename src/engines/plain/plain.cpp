@@ -62,9 +62,11 @@ print({{each.name: value.shape for each, value in zip(session.get_outputs(), out
 
 Result<BundlePlan> plan_plain(const SourceModel& model) {
   BundlePlan plan;
-  for (const ComponentInterface& component : model.components) auto named = model.graph_files.find(component.name);
-  std::string file = named == model.graph_files.end() ? format("{}.onnx", component.name) : named->second;
-  plan.graphs.push_back({std::move(file), component.name, {}, "model.onnx.data"});
+  for (const ComponentInterface& component : model.components) {
+    auto named = model.graph_files.find(component.name);
+    std::string file = named == model.graph_files.end() ? format("{}.onnx", component.name) : named->second;
+    plan.graphs.push_back({std::move(file), component.name, {}, "model.onnx.data"});
+  }
   plan.copied = companion_files(model);
   if (!model.components.empty()) plan.usage = usage(model.components[0], plan.graphs[0].file);
   return plan;
