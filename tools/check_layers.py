@@ -37,7 +37,7 @@ MAY_INCLUDE = {
 }
 
 # Which parts of the Python package a part may import, besides itself. Functions' imports count too.
-_LEAVES = ["errors", "patching", "op_rules", "extensions", "structures", "compare", "line_process", "summary", "terminal", "tracebacks"]
+_LEAVES = ["errors", "patching", "op_rules", "extensions", "weight_schemes", "structures", "compare", "line_process", "summary", "terminal", "tracebacks"]
 MAY_IMPORT = {
     "errors": [],
     "schemas": [],
@@ -47,6 +47,8 @@ MAY_IMPORT = {
     "patching": ["errors"],
     "op_rules": ["errors"],
     "extensions": ["errors"],
+    "weight_schemes": ["errors", "extensions"],
+    "weight_scheme_process": ["errors", "extensions", "weight_schemes"],
     "line_process": ["errors"],
     "summary": ["errors"],
     "terminal": ["errors"],

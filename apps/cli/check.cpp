@@ -121,7 +121,8 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
   std::string engine = backend.name == "onnx" && options.onnx.engine != kPlain ? options.onnx.engine : "";
   auto adapters = adapters_text(request);
   if (!adapters) return {CheckOutcome::Kind::kNotRun, "an adapter cannot be read", ""};
-  auto key = twin_check_key(capture, backend.name, join(backend.graph_arguments(options), " ") + engine + *adapters);
+  auto key = twin_check_key(capture, backend.name,
+                            join(backend.graph_arguments(options), " ") + engine + *adapters + request.extensions);
   if (!key) return {CheckOutcome::Kind::kNotRun, "the capture cannot be read", ""};
   std::vector<std::string> arguments = {"--twin", request.model.string()};
   add(arguments, "--engine", std::string(backend.name));

@@ -191,8 +191,9 @@ void add_onnx(CLI::App& parent, ExportOptions& options) {
         if (Status status = onnx::read_quantization(text, quantization); !status)
           throw CLI::ValidationError("--quantize", format("{}; {}", status.error().message, status.error().hint));
       },
-      "Store weights of linear layers in few bits: int4, int8, nf4, dynamic-int8 or -uint8 (products in integers), or "
-      "keep (as a quantised checkpoint has them); then exceptions, as in int4,lm_head=int8,embedding=int4");
+      "Store weights of linear layers in few bits: int4, int8, nf4, dynamic-int8 or -uint8 (products in integers), "
+      "keep (as a quantised checkpoint has them), or a scheme of an installed package; then exceptions, as in "
+      "int4,lm_head=int8,embedding=int4");
   command
       ->add_option("--quantize-block", quantization.block,
                    "Weights that share a scale: 16 to 256 (default: 32, of nf4 64)")

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "bundle_graphs.h"
 #include "commands.h"
+#include "driver/bundle_graphs.h"
 #include "inspect_format.h"
 #include "table.h"
 
@@ -45,7 +45,7 @@ Result<std::string> explain(const fs::path& path, JsonWriter& writer) {
                 "name a folder that argosy export onnx or argosy export executorch wrote, or a file");
   }
   std::string text =
-      format("{}: folder with {}{}\n", path.string(), count_of(folder.graphs.size(), "graph"), folder.about);
+      format("{}: folder with {}{}\n", path.string(), count_of(folder.graphs.size(), "graph"), printable(folder.about));
   writer.key("graphs").begin_array();
   bool is_cut = false;
   for (size_t i = 0; i < folder.graphs.size(); ++i) {

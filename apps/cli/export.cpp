@@ -22,6 +22,7 @@
 #include "quality_limits.h"
 #include "see_values.h"
 #include "table.h"
+#include "weight_schemes.h"
 
 namespace argosy::cli {
 namespace {
@@ -317,7 +318,11 @@ int run_export(ExportOptions options, const Environment& environment, Terminal& 
   if (options.backend_options.onnx.hooks != nullptr) hooks = *options.backend_options.onnx.hooks;
   hooks.watch = &watch;
   options.backend_options.set_hooks(&hooks);
-  Result<ExitCode> code = export_model(options, *backend, environment, terminal, diagnostics);
+  auto find_and_export = [&]() -> Result<ExitCode> {
+    ARGOSY_TRY_STATUS(find_weight_scheme(options.backend_options.onnx.lowering.quantization, environment));
+    return export_model(options, *backend, environment, terminal, diagnostics);
+  };
+  Result<ExitCode> code = find_and_export();
   if (code) return *code;
   terminal.print_error(code.error());
   if (std::string text = watch.failure_text(); !text.empty()) terminal.print_error(format("  {}\n", text));

@@ -19,10 +19,4 @@ std::string program_text(const std::string& path, InputKind kind, const ProgramR
 Explanation onnx_explanation(const std::string& path, const OnnxReport& report);
 Explanation pte_explanation(const std::string& path, const PteReport& report);
 
-// Everything, as one compact JSON object on one line. Members are only ever added.
-std::string checkpoint_json(const std::string& path, const CheckpointReport& report);
-std::string onnx_json(const std::string& path, const OnnxReport& report);
-std::string pte_json(const std::string& path, const PteReport& report);
-std::string program_json(const std::string& path, InputKind kind, const ProgramReport& report);
-
 }  // namespace argosy::cli

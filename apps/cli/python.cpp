@@ -140,10 +140,7 @@ Result<PythonWork> capture_work(const CaptureRequest& request) {
 Result<PythonWork> weight_plan_work(const CaptureRequest& request, const Checkpoint& checkpoint) {
   PythonWork work;
   work.kind = CacheKind::kWeightPlan;
-  work.request = request;
-  work.request.shape.clear();
-  work.request.variant.clear();
-  work.request.prefill = false;
+  work.request = for_weight_plan(request);
   ARGOSY_TRY(work.key, weight_plan_key(work.request, checkpoint));
   return work;
 }

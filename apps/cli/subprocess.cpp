@@ -157,4 +157,66 @@ std::optional<int> run_through(const std::vector<std::string>& command, Input in
   return exit_code_of(pid);
 }
 
+std::unique_ptr<Conversation> Conversation::start(const std::vector<std::string>& command) {
+  int to[2], from[2];
+  if (!system::open_pipe(to)) return nullptr;
+  if (!system::open_pipe(from)) {
+    close(to[0]);
+    close(to[1]);
+    return nullptr;
+  }
+  signal(SIGPIPE, SIG_IGN);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  std::unique_ptr<Conversation> started(new Conversation);
+  started->to_ = to[1];
+  started->from_ = from[0];
+  pid_t pid = 0;
+  if (spawn(command, actions, pid)) started->process_ = pid;
+  close(to[0]);
+  close(from[1]);
+  return started->process_ < 0 ? nullptr : std::move(started);
+}
+
+Conversation::~Conversation() {
+  close(to_);
+  close(from_);
+  if (process_ < 0) return;
+  kill(process_, SIGKILL);
+  exit_code_of(process_);
+}
+
+bool Conversation::send(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    ssize_t count = write(to_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+bool Conversation::receive(std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    ssize_t count = read(from_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+std::optional<std::string> Conversation::receive_line() {
+  std::string line;
+  std::byte next;
+  while (line.size() < kMaxOutput && receive({&next, 1})) {
+    if (next == std::byte{'\n'}) return line;
+    line += static_cast<char>(next);
+  }
+  return std::nullopt;
+}
+
 }  // namespace argosy::cli

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,5 +36,28 @@ enum class Input : uint8_t { kNone, kOwn };
 
 /// The same with this program's stdout and stderr, for what users are to see as it is.
 std::optional<int> run_through(const std::vector<std::string>& command, Input input = Input::kNone);
+
+/// A program that is given bytes on stdin and answers on stdout, while this lives; at its end it is killed. stderr is
+/// closed to it. For one thread at a time.
+class Conversation {
+ public:
+  /// Null if it cannot be started. SIGPIPE is ignored from then on: a program that has ended is told by send().
+  static std::unique_ptr<Conversation> start(const std::vector<std::string>& command);
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+  ~Conversation();
+
+  /// All of the bytes; false: the program has ended, or takes no more.
+  bool send(std::span<const std::byte> bytes);
+  /// As many as the span has; false: it has ended, or closed its stdout.
+  bool receive(std::span<std::byte> bytes);
+  /// Up to the end of a line of at most a megabyte, which is left out; nullopt: as receive().
+  std::optional<std::string> receive_line();
+
+ private:
+  Conversation() = default;
+
+  int process_ = -1, to_ = -1, from_ = -1;
+};
 
 }  // namespace argosy::cli

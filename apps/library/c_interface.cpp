@@ -2,7 +2,9 @@
 
 #include "../cli/program.h"
 #include "api/bridge.h"
+#include "api/texts.h"
 #include "argosy/version.h"
+#include "rules.h"
 
 namespace {
 
@@ -20,6 +22,13 @@ void send(const ArgosyReceiver& receiver, const argosy::Error& error) {
     receiver.frame(receiver.self, frame.what.c_str(), frame.where ? where.file.c_str() : nullptr, where.line,
                    where.module_path.c_str(), where.class_name.c_str(), where.call_index);
   }
+}
+
+template <class Value>
+bool answer(argosy::Result<Value> result, const ArgosyReceiver& receiver) {
+  if (!result) return send(receiver, result.error()), false;
+  for (const std::string& text : argosy::api::texts_of(*std::move(result))) send(receiver, ArgosyPiece::kText, text);
+  return true;
 }
 
 }  // namespace
@@ -59,16 +68,34 @@ bool argosy_export(const char* capture, const void* checkpoint, const ArgosyExpo
   wanted.dtype = call->dtype;
   wanted.seen_values = call->seen_values;
   wanted.arguments.assign(call->arguments, call->arguments + call->argument_count);
+  for (size_t i = 0; i < call->rule_count; ++i) wanted.rules.push_back(argosy::rule_of_program(call->rules[i]));
   wanted.threads = call->threads;
   wanted.scratch_bytes = call->scratch_bytes;
   if (receiver->progress != nullptr) {
     wanted.progress = [receiver](uint64_t done, uint64_t total) { receiver->progress(receiver->self, done, total); };
   }
-  auto bundle =
-      argosy::api::export_model(OpenCapture{capture, {}, {}}, **static_cast<const Checkpoint*>(checkpoint), wanted);
-  if (!bundle) return send(*receiver, bundle.error()), false;
-  *bytes = bundle->bytes;
-  for (const std::string& file : bundle->files) send(*receiver, ArgosyPiece::kFile, file);
-  for (const std::string& warning : bundle->warnings) send(*receiver, ArgosyPiece::kWarning, warning);
-  return true;
+  try {
+    auto bundle =
+        argosy::api::export_model(OpenCapture{capture, {}, {}}, **static_cast<const Checkpoint*>(checkpoint), wanted);
+    if (!bundle) return send(*receiver, bundle.error()), false;
+    *bytes = bundle->bytes;
+    for (const std::string& file : bundle->files) send(*receiver, ArgosyPiece::kFile, file);
+    for (const std::string& warning : bundle->warnings) send(*receiver, ArgosyPiece::kWarning, warning);
+    return true;
+  } catch (const argosy::RuleThrew&) {
+    return false;
+  }
+}
+
+bool argosy_call(ArgosyFunction function, const char* const* texts, size_t count, const ArgosyReceiver* receiver) {
+  namespace api = argosy::api;
+  const std::vector<std::string> given(texts, texts + count);
+  switch (function) {
+    case ArgosyFunction::kFindCached:
+      return answer(api::find_cached(api::from_texts<argosy::CacheRequest>(given)), *receiver);
+    case ArgosyFunction::kInspect: return answer(api::inspect(given.at(0), given.at(1)), *receiver);
+    case ArgosyFunction::kLint: return answer(api::lint(given.at(0), given.at(1)), *receiver);
+    case ArgosyFunction::kDescribeBundle: return answer(api::describe_bundle(given.at(0)), *receiver);
+  }
+  return false;
 }

@@ -1,10 +1,12 @@
 // The library as users' programs see it, over the C functions of a wheel's shared library. find_package compiles this
-// file with their compiler, beside exporter.cpp and error.cpp.
+// file with their compiler, beside the classes and functions of the headers (src/api) and error.cpp.
 #include <exception>
 
 #include "api/bridge.h"
+#include "api/texts.h"
 #include "argosy/version.h"
 #include "c_interface.h"
+#include "client_rules.h"
 
 namespace argosy {
 
@@ -28,9 +30,9 @@ namespace {
 /// What a call answers.
 struct Answer {
   Error error;
-  std::vector<std::string> pieces[4];  // by ArgosyPiece
+  std::vector<std::string> pieces[5];  // by ArgosyPiece
   std::function<void(uint64_t, uint64_t)> progress;
-  std::exception_ptr thrown;  // by `progress`; nothing else here throws but for want of memory
+  std::exception_ptr thrown;  // by `progress` or a rule; nothing else here throws but for want of memory
 
   std::vector<std::string>& operator[](ArgosyPiece piece) { return pieces[static_cast<int>(piece)]; }
 
@@ -63,7 +65,33 @@ struct Answer {
   }
 };
 
+template <class Value>
+Result<Value> call(ArgosyFunction function, const std::vector<std::string>& texts) {
+  Answer answer;
+  const ArgosyReceiver receiver = answer.receiver();
+  std::vector<const char*> given;
+  for (const std::string& each : texts) given.push_back(each.c_str());
+  if (!argosy_call(function, given.data(), given.size(), &receiver)) return fail(std::move(answer.error));
+  return from_texts<Value>(answer[ArgosyPiece::kText]);
+}
+
 }  // namespace
+
+Result<CachedFiles> find_cached(const CacheRequest& request) {
+  return call<CachedFiles>(ArgosyFunction::kFindCached, texts_of(request));
+}
+
+Result<std::string> inspect(const std::filesystem::path& path, const std::filesystem::path& schemas) {
+  return call<std::string>(ArgosyFunction::kInspect, {path.string(), schemas.string()});
+}
+
+Result<LintReport> lint(const std::filesystem::path& folder, const std::string& engine) {
+  return call<LintReport>(ArgosyFunction::kLint, {folder.string(), engine});
+}
+
+Result<BundleDescription> describe_bundle(const std::filesystem::path& folder) {
+  return call<BundleDescription>(ArgosyFunction::kDescribeBundle, {folder.string()});
+}
 
 Result<std::shared_ptr<const OpenCapture>> open_capture(const std::filesystem::path& path) {
   Answer answer;
@@ -90,13 +118,10 @@ uint64_t total_bytes(const OpenCheckpoint& checkpoint) { return checkpoint.total
 
 Result<ExportedBundle> export_model(const OpenCapture& capture, const OpenCheckpoint& checkpoint,
                                     const ExportCall& call) {
-  if (!call.rules.empty()) {
-    return fail(ErrorCode::kUnsupportedFeature, "the library of a package takes no rules in C++",
-                "register them in Python, for the capture, or link the static libraries (cmake --install)");
-  }
   Answer answer;
   answer.progress = call.progress;
   const ArgosyReceiver receiver = answer.receiver();
+  const LibraryRules rules(call.rules, answer.thrown);
   std::vector<const char*> arguments;
   for (const std::string& each : call.arguments) arguments.push_back(each.c_str());
   const ArgosyExportCall wanted{.backend = call.backend.c_str(),
@@ -106,6 +131,8 @@ Result<ExportedBundle> export_model(const OpenCapture& capture, const OpenCheckp
                                 .seen_values = call.seen_values.c_str(),
                                 .arguments = arguments.data(),
                                 .argument_count = arguments.size(),
+                                .rules = rules.list().data(),
+                                .rule_count = rules.list().size(),
                                 .threads = call.threads,
                                 .scratch_bytes = call.scratch_bytes};
   ExportedBundle bundle;

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from .observer import InputObserver as InputObserver
     from .op_rules import register_decomposition as register_decomposition
     from .op_rules import register_onnx_op as register_onnx_op
+    from .weight_schemes import register_weight_scheme as register_weight_scheme
 
     #: The version of the package.
     __version__: str
@@ -76,6 +77,7 @@ _MODULES = {
     "open_checkpoint": "._core",
     "register_decomposition": ".op_rules",
     "register_onnx_op": ".op_rules",
+    "register_weight_scheme": ".weight_schemes",
 }
 
 __all__ = ["ExportError", *sorted(_MODULES)]

@@ -6,6 +6,7 @@ are named there has changed.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -77,11 +78,20 @@ def loaded_versions() -> dict[str, str]:
     return {each.package: each.version for each in sorted(_loaded, key=lambda each: each.package)}
 
 
+def package_of(function: Any) -> str:
+    """``package version`` of the loaded extension that a function is of; the name of its module, if it is of none."""
+    module = str(getattr(function, "__module__", "?"))
+    top = module.partition(".")[0]
+    found = [f"{each.package} {each.version}" for each in _loaded if _top(each) == top]
+    return min(found, default=module)
+
+
 def _load(extension: Extension) -> None:
     try:
-        loaded: Any = extension.entry.load()
-        if not isinstance(loaded, ModuleType):
-            loaded()
+        with contextlib.redirect_stdout(sys.stderr):  # stdout is for results, which other programs may read
+            loaded: Any = extension.entry.load()
+            if not isinstance(loaded, ModuleType):
+                loaded()
     except (Exception, SystemExit) as error:
         message = error.message if isinstance(error, ExportError) else f"{type(error).__name__}: {error}"
         raise ExportError(
@@ -96,9 +106,14 @@ def _search_path() -> list[str]:
     return sys.path[1:] if sys.path and sys.path[0] in ("", os.getcwd()) else list(sys.path)
 
 
+def _top(extension: Extension) -> str:
+    """The name that its package is imported by."""
+    return extension.value.partition(":")[0].partition(".")[0].strip()
+
+
 def _sources(extension: Extension) -> list[Path]:
     """The Python files of its package, or that of its module."""
-    top = extension.value.partition(":")[0].partition(".")[0].strip()
+    top = _top(extension)
     try:
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):

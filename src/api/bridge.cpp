@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "api/errors.h"
 #include "base/check.h"
 #include "base/text.h"
 #include "driver/backend_arguments.h"
@@ -142,18 +143,8 @@ Result<ExportedBundle> run(const OpenCapture& capture, const OpenCheckpoint& che
 
 Result<ExportedBundle> export_model(const OpenCapture& capture, const OpenCheckpoint& checkpoint,
                                     const ExportCall& call) {
-  Diagnostics diagnostics;
-  try {
-    auto bundle = run(capture, checkpoint, call, diagnostics);
-    if (bundle) return bundle;
-    Error error = std::move(bundle.error());
-    for (const Error& other : diagnostics.errors) {
-      if (other.message != error.message) error.message += format("; {}", other.message);
-    }
-    return fail(std::move(error));
-  } catch (const InternalError& bug) {
-    return fail(ErrorCode::kInternal, bug.what(), "this is a bug in argosy; please report it");
-  }
+  return or_error<ExportedBundle>(
+      [&](Diagnostics& diagnostics) { return run(capture, checkpoint, call, diagnostics); });
 }
 
 }  // namespace argosy::api

@@ -158,6 +158,13 @@ Result<std::string> capture_key(const CaptureRequest& request) {
   return hash_of(text);
 }
 
+CaptureRequest for_weight_plan(CaptureRequest request) {
+  request.shape.clear();
+  request.variant.clear();
+  request.prefill = false;
+  return request;
+}
+
 Result<std::string> weight_plan_key(const CaptureRequest& request, const Checkpoint& checkpoint) {
   ARGOSY_TRY(std::string text, request_text(request, kIgnoredByPlans));
   if (!request.adapter.empty()) {

@@ -37,6 +37,9 @@ Result<std::string> canonical_configuration(std::string_view text, std::string_v
 /// the folder brings code of its own, that is in it too.
 Result<std::string> capture_key(const CaptureRequest& request);
 
+/// What of a request matters to a plan of weights, too: neither shapes nor which components there are.
+CaptureRequest for_weight_plan(CaptureRequest request);
+
 /// The same for the plan of a checkpoint's weights: adds the names, dtypes and shapes of its tensors, and what the
 /// configuration says of their quantisation, and the adapters' configurations. The checkpoint has the adapters'
 /// tensors.

@@ -206,7 +206,7 @@ std::vector<std::string> executorch_arguments(const ExecutorchOptions& options) 
 
 Status read_onnx_arguments(std::span<const std::string> arguments, OnnxOptions& options) {
   for (const std::string& each : arguments) ARGOSY_TRY_STATUS(read_onnx_argument(GivenArgument(each), options));
-  return {};
+  return onnx::check_quantization(options.lowering.quantization);
 }
 
 Status read_executorch_arguments(std::span<const std::string> arguments, ExecutorchOptions& options) {

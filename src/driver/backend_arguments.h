@@ -25,7 +25,7 @@ std::vector<std::string> onnx_arguments(const OnnxOptions& options);
 std::vector<std::string> executorch_arguments(const ExecutorchOptions& options);
 
 /// Each argument is "--name=value" or, of a switch, "--name". A name that a backend lacks, or a value that is none, is
-/// an error.
+/// an error; so are schemes of packages, which take a process of Python.
 Status read_onnx_arguments(std::span<const std::string> arguments, OnnxOptions& options);
 Status read_executorch_arguments(std::span<const std::string> arguments, ExecutorchOptions& options);
 

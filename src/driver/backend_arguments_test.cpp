@@ -47,6 +47,7 @@ TEST(BackendArguments, rejects_names_that_are_none) {
 }
 
 TEST(BackendArguments, rejects_values_that_are_none) {
+  EXPECT_EQ(onnx_again({"--quantize=int5"}), Texts{R"(--quantize does not know "int5")"});
   EXPECT_EQ(onnx_again({"--opset=17"}), Texts{R"(--opset is "17", which is not a number from 18 to 24)"});
   EXPECT_EQ(onnx_again({"--opset=18.0"}), Texts{R"(--opset is "18.0", which is not a number from 18 to 24)"});
   EXPECT_EQ(onnx_again({"--weights=move"}), Texts{R"(--weights is "move", which is not one of copy, embed, link)"});

@@ -95,4 +95,22 @@ std::string tensor_text(const executorch::Tensor& tensor) {
   return format("{}[{}]", to_text(tensor.dtype), join(sizes, ", "));
 }
 
+std::string value_text(const executorch::Method& method, executorch::ValueIndex index) {
+  const executorch::Value& value = method.values[static_cast<size_t>(index)];
+  if (const auto* each = std::get_if<executorch::Tensor>(&value)) return tensor_text(*each);
+  if (const auto* each = std::get_if<int64_t>(&value)) return std::to_string(*each);
+  if (const auto* each = std::get_if<bool>(&value)) return *each ? "true" : "false";
+  if (const auto* each = std::get_if<double>(&value)) return format_double(*each);
+  if (const auto* each = std::get_if<std::string>(&value)) return quoted(*each);
+  if (const auto* each = std::get_if<executorch::IntValues>(&value)) {
+    std::vector<std::string> items;
+    for (executorch::ValueIndex item : each->items) {
+      const auto* number = std::get_if<int64_t>(&method.values[static_cast<size_t>(item)]);
+      items.push_back(number ? std::to_string(*number) : "?");
+    }
+    return format("[{}]", join(items, ", "));
+  }
+  return std::holds_alternative<executorch::NoValue>(value) ? "none" : "a list";
+}
+
 }  // namespace argosy

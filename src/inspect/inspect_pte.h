@@ -41,5 +41,7 @@ std::string memory_html(const std::string& title, const PteReport& report);
 
 /// "f32[4, 8]", or with sizes that vary "f32[≤4, ≤8]".
 std::string tensor_text(const executorch::Tensor& tensor);
+/// A value of a method: a tensor as above, a number, a text, "none".
+std::string value_text(const executorch::Method& method, executorch::ValueIndex index);
 
 }  // namespace argosy

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "tensor/box.h"
 #include "tensor/cast.h"
+#include "tensor/finite.h"
 #include "tensor/float_mode.h"
 #include "tensor/quantize_source.h"
 #include "tensor/source_derived.h"
@@ -15,6 +16,8 @@ namespace argosy {
 namespace {
 
 constexpr size_t kValues = 0, kScales = 1, kZeroPoints = 2, kMostOutputs = 3;
+/// A quantizer of others is given at most so many at once, if a row has no more.
+constexpr int64_t kValuesAtOnce = 1 << 20;
 
 std::string_view text_of(QuantizeMethod method) {
   switch (method) {
@@ -59,8 +62,9 @@ class BlockGroup final : public SourceGroup {
   std::span<const int64_t> shape(size_t output) const override { return shapes_[output]; }
   std::string recipe() const override {
     return format("quantize({}, {}{} bits={}, block={}, form={}, scales={})", input().recipe(),
-                  text_of(how_.method.method), how_.method.is_symmetric ? "" : " with zero points", how_.method.bits,
-                  how_.block, static_cast<int>(how_.form), to_text(how_.method.scales));
+                  how_.own ? quoted(how_.own->name()) : text_of(how_.method.method),
+                  how_.method.is_symmetric ? "" : " with zero points", how_.method.bits, how_.block,
+                  static_cast<int>(how_.form), to_text(how_.method.scales));
   }
   std::span<const TensorSourcePtr> inputs() const override { return inputs_; }
 
@@ -147,11 +151,19 @@ class BlockGroup final : public SourceGroup {
       return std::numeric_limits<size_t>::max();
     size_t total = saturating_add(scratch_cost(DType::kF32, padded), input().scratch_for(values));
     total = saturating_add(total, scratch_cost(input().dtype(), values));
-    total = saturating_add(total, Scratch::cost(static_cast<size_t>(blocks_ * how_.block)));
-    total = saturating_add(total, Scratch::cost(static_cast<size_t>(blocks_) * (sizeof(float) + 1)));
+    const auto at_once = static_cast<size_t>(rows_at_once(rows));
+    total = saturating_add(total, Scratch::cost(at_once * static_cast<size_t>(blocks_ * how_.block)));
+    total = saturating_add(total, Scratch::cost(at_once * static_cast<size_t>(blocks_) * (sizeof(float) + 1)));
     for (size_t i = 0; i < size(); ++i)
       total = saturating_add(total, Scratch::cost(static_cast<size_t>(rows) * row_bytes(i)));
     return total;
+  }
+
+  /// Of so many rows, those whose integers are made together.
+  int64_t rows_at_once(int64_t rows) const {
+    if (how_.own == nullptr) return 1;
+    return std::clamp<int64_t>(kValuesAtOnce / std::max<int64_t>(blocks_ * how_.block, 1), 1,
+                               std::max<int64_t>(rows, 1));
   }
 
   /// The rows as floats, each filled up with zeros to whole blocks.
@@ -187,42 +199,110 @@ class BlockGroup final : public SourceGroup {
     return reinterpret_cast<const float*>(floats.data());
   }
 
+  /// Integers, scales and zero points of some rows.
+  struct Made {
+    std::span<uint8_t> integers;
+    std::span<float> scales;
+    std::span<uint8_t> zeros;
+  };
+
   // Quantises `count` whole rows, reading them once.
   Status quantize(const Box& rows, int64_t count, std::span<const std::span<std::byte>> parts, Scratch& scratch) const {
     size_t mark = scratch.mark();
     ARGOSY_TRY(const float* floats, floats_of(rows, count, scratch));
-    auto block = static_cast<size_t>(how_.block), blocks = static_cast<size_t>(blocks_);
-    auto integers = scratch.take(block * blocks);
-    auto about = scratch.take(blocks * (sizeof(float) + 1));
-    auto* scales = reinterpret_cast<float*>(about.data());
-    std::byte* zeros = about.data() + blocks * sizeof(float);
+    const auto padded = static_cast<size_t>(blocks_ * how_.block), blocks = static_cast<size_t>(blocks_);
+    const auto at_once = static_cast<size_t>(rows_at_once(count));
+    auto integers = scratch.take(at_once * padded);
+    auto about = scratch.take(at_once * blocks * (sizeof(float) + 1));
+    Made made{{reinterpret_cast<uint8_t*>(integers.data()), at_once * padded},
+              {reinterpret_cast<float*>(about.data()), at_once * blocks},
+              {reinterpret_cast<uint8_t*>(about.data() + at_once * blocks * sizeof(float)), at_once * blocks}};
     DefaultFloatMode mode;
-    for (size_t r = 0; r < static_cast<size_t>(count); ++r) {
-      for (size_t b = 0; b < blocks; ++b) {
-        auto* out = reinterpret_cast<uint8_t*>(integers.data()) + b * block;
-        BlockScale found = quantize_block({floats + (r * blocks + b) * block, block}, how_.method, {out, block});
-        if (std::isnan(found.scale)) return not_finite(rows, static_cast<int64_t>(r), static_cast<int64_t>(b));
-        scales[b] = found.scale;
-        zeros[b] = std::byte{found.zero};
+    for (size_t first = 0; first < static_cast<size_t>(count); first += at_once) {
+      const size_t some = std::min(at_once, static_cast<size_t>(count) - first);
+      std::span<const float> values(floats + first * padded, some * padded);
+      ARGOSY_TRY_STATUS(how_.own ? quantize_by_other(rows, first, some, values, made)
+                                 : quantize_row(rows, first, values, made));
+      for (size_t r = 0; r < some; ++r) {
+        ARGOSY_TRY_STATUS(store_row(rows, first + r,
+                                    {made.integers.subspan(r * padded, padded), made.scales.subspan(r * blocks, blocks),
+                                     made.zeros.subspan(r * blocks, blocks)},
+                                    parts));
       }
-      // ONNX Runtime's quantizer leaves these bytes alone, so that they differ between its methods.
-      if (how_.method.method == QuantizeMethod::kLargest)
-        std::ranges::fill(integers.subspan(static_cast<size_t>(width_)), std::byte{0});
-      auto part = [&](size_t output) { return parts[output].subspan(r * row_bytes(output), row_bytes(output)); };
-      pack(integers, part(kValues));
-      auto found = std::as_bytes(std::span(scales, blocks));
-      if (how_.method.scales == DType::kF32) {
-        std::ranges::copy(found, part(kScales).begin());
-      } else {
-        cast_elements(DType::kF32, found, how_.method.scales, part(kScales));
-      }
-      if (!how_.method.is_symmetric) pack_zero_points({zeros, blocks}, part(kZeroPoints));
     }
     scratch.release(mark);
     return {};
   }
 
-  Status not_finite(const Box& rows, int64_t row, int64_t block) const {
+  Status quantize_row(const Box& rows, size_t row, std::span<const float> values, const Made& made) const {
+    const auto block = static_cast<size_t>(how_.block);
+    for (size_t b = 0; b < static_cast<size_t>(blocks_); ++b) {
+      BlockScale found =
+          quantize_block(values.subspan(b * block, block), how_.method, made.integers.subspan(b * block, block));
+      if (std::isnan(found.scale)) return not_finite(rows, static_cast<int64_t>(row), static_cast<int64_t>(b));
+      made.scales[b] = found.scale;
+      made.zeros[b] = found.zero;
+    }
+    // ONNX Runtime's quantizer leaves these bytes alone, so that they differ between its methods.
+    if (how_.method.method == QuantizeMethod::kLargest)
+      std::ranges::fill(made.integers.subspan(static_cast<size_t>(width_)), uint8_t{0});
+    return {};
+  }
+
+  /// `count` rows from `first` on. What comes back is what somebody else's code says.
+  Status quantize_by_other(const Box& rows, size_t first, size_t count, std::span<const float> values,
+                           const Made& made) const {
+    const auto block = static_cast<size_t>(how_.block), blocks = static_cast<size_t>(blocks_), padded = block * blocks;
+    auto row_of = [&](size_t b) { return static_cast<int64_t>(first + b / blocks); };
+    auto block_of = [&](size_t b) { return static_cast<int64_t>(b % blocks); };
+    for (size_t b = 0; b < count * blocks; ++b) {
+      auto finite = [](float value) { return std::isfinite(value); };
+      if (!std::ranges::all_of(values.subspan(b * block, block), finite))
+        return not_finite(rows, row_of(b), block_of(b));
+    }
+    RowsToQuantize given{static_cast<int64_t>(count),
+                         blocks_,
+                         how_.block,
+                         values,
+                         made.integers.first(count * padded),
+                         made.scales.first(count * blocks),
+                         made.zeros.first(how_.method.is_symmetric ? 0 : count * blocks)};
+    ARGOSY_TRY_STATUS(how_.own->quantize(given));
+    const int most = (1 << how_.method.bits) - 1;
+    for (size_t b = 0; b < count * blocks; ++b) {
+      auto refuse = [&](std::string what) { return no_such(rows, row_of(b), block_of(b), std::move(what)); };
+      if (!std::isfinite(given.scales[b])) return refuse(format("the scale {}", given.scales[b]));
+      if (uint8_t largest = std::ranges::max(given.integers.subspan(b * block, block)); largest > most)
+        return refuse(format("the integer {}, of {} bits", int{largest}, how_.method.bits));
+      if (!how_.method.is_symmetric && given.zero_points[b] > most)
+        return refuse(format("the zero point {}, of {} bits", int{given.zero_points[b]}, how_.method.bits));
+    }
+    // What stands for the filling is nobody's business.
+    for (size_t r = 0; r < count; ++r)
+      std::ranges::fill(made.integers.subspan(r * padded, padded).subspan(static_cast<size_t>(width_)), uint8_t{0});
+    return {};
+  }
+
+  Status store_row(const Box& rows, size_t row, const Made& made, std::span<const std::span<std::byte>> parts) const {
+    auto part = [&](size_t output) { return parts[output].subspan(row * row_bytes(output), row_bytes(output)); };
+    pack(std::as_bytes(made.integers), part(kValues));
+    auto found = std::as_bytes(made.scales);
+    if (how_.method.scales == DType::kF32) {
+      std::ranges::copy(found, part(kScales).begin());
+    } else {
+      cast_elements(DType::kF32, found, how_.method.scales, part(kScales));
+      if (how_.own && has_non_finite(how_.method.scales, part(kScales))) {
+        const auto largest = std::ranges::max_element(made.scales, {}, [](float scale) { return std::fabs(scale); });
+        return no_such(rows, static_cast<int64_t>(row), largest - made.scales.begin(),
+                       format("the scale {}, too large for {}", *largest, to_text(how_.method.scales)));
+      }
+    }
+    if (!how_.method.is_symmetric) pack_zero_points(std::as_bytes(made.zeros), part(kZeroPoints));
+    return {};
+  }
+
+  /// Where a block is in the tensor: "[3, 32]".
+  std::string place_of(const Box& rows, int64_t row, int64_t block) const {
     std::vector<int64_t> at;
     if (!row_dims_.empty()) {
       Box one;
@@ -230,9 +310,21 @@ class BlockGroup final : public SourceGroup {
       for (size_t d = 0; d < one.start.size(); ++d) at.push_back(rows.start[d] + one.start[d]);
     }
     at.push_back(block * how_.block);
+    return list_text(at);
+  }
+
+  Status not_finite(const Box& rows, int64_t row, int64_t block) const {
+    return fail(
+        ErrorCode::kInvalidInput,
+        format("a NaN or an infinity in the block at {} of {}", place_of(rows, row, block), quoted(input().recipe())),
+        "leave this tensor out of quantisation, or repair the checkpoint");
+  }
+
+  Status no_such(const Box& rows, int64_t row, int64_t block, std::string what) const {
     return fail(ErrorCode::kInvalidInput,
-                format("a NaN or an infinity in the block at {} of {}", list_text(at), quoted(input().recipe())),
-                "leave this tensor out of quantisation, or repair the checkpoint");
+                format("the scheme {} gives {}, for the block at {} of {}", how_.own->name(), what,
+                       place_of(rows, row, block), quoted(input().recipe())),
+                "correct the scheme, or use int4 or int8");
   }
 
   void pack(std::span<const std::byte> integers, std::span<std::byte> out) const {
@@ -337,11 +429,16 @@ Result<SourceGroupPtr> quantized_blocks(TensorSourcePtr source, const BlockQuant
     return fail(ErrorCode::kUnsupportedFeature, format("scales of {}", to_text(how.method.scales)),
                 "scales are f32, f16 or bf16");
   }
-  ARGOSY_TRY_STATUS(check_block(*source, how));
   BlockQuantization used = how;
-  if (how.method.method == QuantizeMethod::kFitted || how.method.method == QuantizeMethod::kNormal)
+  if (how.own != nullptr) {
+    ARGOSY_CHECK(how.form == QuantizedForm::kBlocks, "a quantizer of others, and another form than blocks");
+    ARGOSY_CHECK(how.own->bits() == 4 || how.own->bits() == 8, format("{} bits", how.own->bits()));
+    used.method = {QuantizeMethod::kNearest, how.own->bits(), !how.own->has_zero_points(), how.method.scales};
+  }
+  ARGOSY_TRY_STATUS(check_block(*source, used));
+  if (used.method.method == QuantizeMethod::kFitted || used.method.method == QuantizeMethod::kNormal)
     used.method.is_symmetric = true;
-  if (how.method.method == QuantizeMethod::kWeighted) used.method.is_symmetric = false;
+  if (used.method.method == QuantizeMethod::kWeighted) used.method.is_symmetric = false;
   return std::make_shared<BlockGroup>(std::move(source), used);
 }
 

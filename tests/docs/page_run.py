@@ -117,11 +117,12 @@ class PageRun:
         source = self.folder / f"cpp{block.line}"
         source.mkdir()
         (source / "main.cpp").write_text(block.text)
-        example = (REPOSITORY / "examples/cpp/CMakeLists.txt").read_text()
-        (source / "CMakeLists.txt").write_text(example.replace("export_onnx.cpp", "main.cpp"))
+        preamble = (REPOSITORY / "examples/cpp/CMakeLists.txt").read_text().partition("foreach")[0]
+        target = "add_executable(block main.cpp)\ntarget_link_libraries(block PRIVATE argosy::argosy)\n"
+        (source / "CMakeLists.txt").write_text(preamble + target)
         self._start(["cmake", "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={self.prefix()}"], block)
         self._start(["cmake", "--build", source / "build"], block)
-        self._start([source / "build/export_onnx"], block)
+        self._start([source / "build/block"], block)
 
     def _js(self, block: Block) -> None:
         if self.node is None or self.node_modules is None:

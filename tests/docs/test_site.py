@@ -95,7 +95,7 @@ def test_the_site_has_what_readers_look_for(site: Path) -> None:
     assert "--weights" in plain(text_of("reference/commands.html"))
     for name in reference_python.public_names():
         assert f'id="{name.lower()}"' in text_of("reference/python.html"), name
-    for name in ("Capture", "Checkpoint", "OnnxExporter", "OnnxExportOptions", "Result"):
+    for name in ("Capture", "Checkpoint", "OnnxExporter", "OnnxExportOptions", "ExecutorchExporter", "Pt2Exporter", "open_cached", "inspect_file", "read_bundle", "lint_bundle", "Result"):
         assert f'id="{name.lower()}"' in text_of("reference/cpp.html"), name
     assert "shared_ptr" not in text_of("reference/cpp.html")
 

@@ -14,7 +14,7 @@ import onnx
 import pytest
 from cli_tool import REPOSITORY
 from exporter_tool import PROGRAM, Exporter
-from test_cpp_api import BUILD, do
+from test_cpp_api import BUILD, do, install_library
 
 SAVE = """
 import sys
@@ -80,7 +80,19 @@ py-modules = ["broken_sample"]
 
 
 def install(source: Path, target: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index", "--target", target, source]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+        "--target",
+        target,
+        source,
+    ]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return target
@@ -144,33 +156,100 @@ def test_an_op_becomes_a_node_of_a_domain_of_its_own(extended: Extended, models:
     [weights] = nodes[0].attribute
     assert weights.name == "weights" and list(weights.floats) == [0.75, 0.25]
     for backend, text in (("executorch", "sample.mix.default has no kernel"), ("pt2", "argosy.register_decomposition")):
-        said = extended.run("export", backend, "--model", models / "mix", "--check", "off", tmp_path / backend, code=1)[1]
+        said = extended.run("export", backend, "--model", models / "mix", "--check", "off", tmp_path / backend, code=1)[
+            1
+        ]
         assert text in said
 
 
+@pytest.fixture(scope="module", params=["development", "library"])
+def cpp_prefix(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where CMake finds the static libraries, or the shared one of packages."""
+    return install_library(tmp_path_factory.mktemp("prefix"), request.param)
+
+
 @pytest.fixture(scope="module")
-def with_rule(extended: Extended, models: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The program with a rule for sample::mix, and a capture that has this op."""
-    folder = tmp_path_factory.mktemp("with_rule")
-    do("cmake", "--install", BUILD, "--prefix", folder / "prefix", "--component", "development")
-    do("cmake", "-S", REPOSITORY / "examples/cpp_rule", "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={folder / 'prefix'}")
-    do("cmake", "--build", folder / "build")
-    capture = folder / "mix.capture"
-    extended.run("capture", "--model", models / "mix", "-o", capture)
-    return folder / "build/export_with_rule", capture
+def mix_capture(extended: Extended, models: Path) -> Path:
+    """It has the op sample::mix."""
+    path = models / "mix.capture"
+    extended.run("capture", "--model", models / "mix", "-o", path)
+    return path
+
+
+def built(source: Path, folder: Path, prefix: Path) -> Path:
+    do("cmake", "-S", source, "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}")
+    do("cmake", "--build", folder)
+    return folder / "export_with_rule"
+
+
+@pytest.fixture(scope="module")
+def with_rule(cpp_prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(REPOSITORY / "examples/cpp_rule", tmp_path_factory.mktemp("with_rule"), cpp_prefix)
 
 
 @pytest.mark.skipif(BUILD is None, reason="the libraries are not built: cmake --build --preset release")
 @pytest.mark.parametrize("output", ["out", "out.pte", "out.pt2"])
-def test_a_program_in_cpp_brings_a_rule(extended: Extended, models: Path, with_rule: tuple[Path, Path], tmp_path: Path, output: str) -> None:
+def test_a_program_in_cpp_brings_a_rule(
+    extended: Extended, models: Path, mix_capture: Path, with_rule: Path, tmp_path: Path, output: str
+) -> None:
     """One rule for all formats. It goes before the node that the package wants; the check runs the file in its engine and
     the model with the op itself."""
-    program, capture = with_rule
-    do(program, capture, models / "mix", tmp_path / output)
+    do(with_rule, mix_capture, models / "mix", tmp_path / output)
     if output == "out":
         assert not any(node.domain for node in onnx.load(tmp_path / "out/decode.onnx").graph.node)
     checked = extended.json("check", tmp_path / output, "--against", models / "mix", "--calls", "edge")
     assert checked["rows"] and all(row["ok"] for row in checked["rows"])
+
+
+#: In the place of the example's rule: each is wrong in its own way.
+WRONG_RULES = {
+    'graph.tensors("part");': "sample.mix.default has no argument",
+    'graph.tensor("weights");': "argument weights of sample.mix.default is not a tensor",
+    'graph.replace({graph.call("mull", {})});': "there is no function",
+    'graph.replace({graph.softmax(graph.tensors("parts")[0], 7)});': "softmax has no dim 7",
+    "graph.replace({argosy::OpTensor{12345}});": "a tensor that the rule was not given",
+    'graph.has("bias");': "the rule does not replace its node",
+    'throw std::runtime_error("of the rule");': "caught: of the rule",
+    'auto rank = graph.rank(graph.tensors("parts")[0]); throw std::runtime_error(std::to_string(rank));': "caught: 3",
+    'throw std::runtime_error(graph.text("weights"));': "argument weights of sample.mix.default is not a text",
+    'throw std::runtime_error(std::to_string(graph.numbers("weights").size()));': "caught: 2",
+}
+
+
+@pytest.mark.skipif(BUILD is None, reason="the libraries are not built: cmake --build --preset release")
+def test_a_wrong_rule_ends_the_export_with_its_error(
+    models: Path, mix_capture: Path, cpp_prefix: Path, tmp_path: Path
+) -> None:
+    """And what a rule throws arrives at whoever runs the export. One program has all of these rules."""
+    source = (REPOSITORY / "examples/cpp_rule/export_with_rule.cpp").read_text()
+    before, _, rest = source.partition("const argosy::OpRule")
+    rules = ", ".join(
+        f'{{"sample::mix", [](argosy::OpGraph& graph) {{ (void)graph; {code} }}}}' for code in WRONG_RULES
+    )
+    rest = rest.partition("}};")[2].replace("kMix", "kRules[number]")
+    rest = rest.replace("count != 4", "count != 5").replace(
+        "  auto capture =", "  number = std::stoi(arguments[4]);\n  auto capture =", 1
+    )
+    rest = rest.replace("  auto bundle = export_model(*capture, *checkpoint, arguments[3]);", """
+  argosy::Result<argosy::ExportedBundle> bundle;
+  try {
+    bundle = export_model(*capture, *checkpoint, arguments[3]);
+  } catch (const std::runtime_error& error) {
+    std::fprintf(stderr, "caught: %s\\n", error.what());
+    return 1;
+  }""")  # fmt: skip
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source/export_with_rule.cpp").write_text(
+        f"#include <stdexcept>\n#include <string>\n{before}const argosy::OpRule kRules[] = {{{rules}}};\nint number = 0;\n{rest}"
+    )
+    shutil.copy(REPOSITORY / "examples/cpp_rule/CMakeLists.txt", tmp_path / "source")
+    program = built(tmp_path / "source", tmp_path / "build", cpp_prefix)
+    for i, said in enumerate(WRONG_RULES.values()):
+        done = subprocess.run(
+            [program, mix_capture, models / "mix", tmp_path / "out", str(i)], capture_output=True, text=True
+        )
+        assert done.returncode == 1 and said in done.stderr, (said, done.stderr)
+        assert not (tmp_path / "out").exists()
 
 
 def test_a_rule_in_cpp_is_short() -> None:
@@ -190,7 +269,9 @@ def test_a_capture_made_without_an_extension_is_not_one_with_it(models: Path, tm
     model = tmp_path / "llama"
     settings = json.loads((models / "gate/config.json").read_text())
     model.mkdir()
-    (model / "config.json").write_text(json.dumps({**settings, "model_type": "llama", "architectures": ["LlamaForCausalLM"]}))
+    (model / "config.json").write_text(
+        json.dumps({**settings, "model_type": "llama", "architectures": ["LlamaForCausalLM"]})
+    )
     plain.run("capture", "--model", model, "-o", tmp_path / "a.capture")
     assert "from the cache" in plain.run("capture", "--model", model, "-o", tmp_path / "a.capture")[1]
 

@@ -9,6 +9,10 @@ from functools import partial
 import numpy as np
 import torch
 
+from ..weight_schemes import WeightScheme, quantize_rows, weight_scheme
+
+_VALUES_AT_ONCE = 1 << 20
+
 #: Of k_quant: how many scales are tried.
 _TRIES = 20
 
@@ -29,7 +33,8 @@ def onnx_blocks(encoding: str) -> Callable[[torch.Tensor, int], torch.Tensor] | 
         return lambda weight, _group: weight  # the checkpoint's own integers: it is stored so already
     match = re.fullmatch(r"(u?)int([48])(?:-(rtn|k_quant))?", encoding)
     if match is None:
-        return None
+        scheme = weight_scheme(encoding)
+        return partial(_registered, scheme=scheme) if scheme else None
     method = {None: _largest, "rtn": _nearest, "k_quant": _weighted}[match[3]]
     return partial(_stored, method=partial(method, bits=int(match[2]), is_symmetric=not match[1]))
 
@@ -86,6 +91,20 @@ def _stored(weight: torch.Tensor, group: int, *, method: Callable[..., np.ndarra
     with np.errstate(all="ignore"):
         back = method(values, scales=scales)
     return torch.from_numpy(back.reshape(rows, -1)[:, :width].copy()).to(weight.dtype)
+
+
+def _registered(weight: torch.Tensor, group: int, *, scheme: WeightScheme) -> torch.Tensor:
+    """By a scheme of a package: some rows at a time, since its function may take a multiple of their memory."""
+    width = weight.shape[1]
+    scale_type = np.float16 if weight.dtype == torch.float16 else np.float32
+    parts = []
+    for some in weight.detach().split(max(1, _VALUES_AT_ONCE // width)):
+        blocks = np.pad(some.float().numpy(), ((0, 0), (0, -width % group))).reshape(len(some), -1, group)
+        integers, scales, zeros = quantize_rows(scheme, blocks)
+        steps = integers.astype(np.float32) - zeros[..., None]
+        back = steps * scales.astype(scale_type).astype(np.float32)[..., None]
+        parts.append(torch.from_numpy(back.reshape(len(some), -1)[:, :width].copy()))
+    return torch.cat(parts).to(weight.dtype)
 
 
 def _largest(values: np.ndarray, *, bits: int, is_symmetric: bool, scales: type) -> np.ndarray:

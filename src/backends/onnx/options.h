@@ -9,6 +9,7 @@
 
 #include "io/onnx/runtime_ops.h"
 #include "tensor/quantize.h"
+#include "tensor/row_quantizer.h"
 
 namespace argosy::onnx {
 
@@ -26,6 +27,9 @@ enum class Optimize : uint8_t {
 /// of a block. Of linear layers alone.
 inline constexpr int kNf4 = -4;
 
+/// In place of a number of bits: as Quantization::own says.
+inline constexpr int kOwnScheme = -5;
+
 /// Of a rule for rows of weights that are looked up.
 inline constexpr std::string_view kEmbeddingRule = "embedding";
 
@@ -33,7 +37,7 @@ inline constexpr std::string_view kEmbeddingRule = "embedding";
 /// kEmbeddingRule.
 struct QuantizeRule {
   std::string where;
-  int bits = 0;  // 4, 8 or kNf4; 0: as it is
+  int bits = 0;  // 4, 8, kNf4 or kOwnScheme; 0: as it is
 };
 
 /// An accuracy level: the one that is fast on the device.
@@ -42,7 +46,7 @@ inline constexpr int kDevicesAccuracy = -1;
 /// How weights are stored in few bits: for MatMulNBits, MatMulBnb4 and GatherBlockQuantized of ONNX Runtime, or for
 /// MatMulInteger.
 struct Quantization {
-  int bits = 0;  // of linear layers: 4, 8 or kNf4; 0: as they are
+  int bits = 0;  // of linear layers: 4, 8, kNf4 or kOwnScheme; 0: as they are
   /// A scale for each row of 8 bits, signed if symmetric; activations are rounded to 8 bits at run time, a scale for
   /// each tensor. Products are MatMulInteger; blocks, method and accuracy level mean nothing then.
   bool is_dynamic = false;
@@ -51,6 +55,9 @@ struct Quantization {
   int64_t block = 0;                // values that share a scale; 0: what is usual of `bits`
   QuantizeMethod method = QuantizeMethod::kLargest;
   bool is_symmetric = true;
+  /// Of kOwnScheme: the name of a scheme that a user's package has, and the scheme, once it is found.
+  std::string own_name;
+  std::shared_ptr<const RowQuantizer> own;
   int accuracy_level = kDevicesAccuracy;  // of MatMulNBits: 0 unset, 1 f32, 4 activations in 8 bits as well
   int half_accuracy_level = 0;            // the same, where activations are f16
 

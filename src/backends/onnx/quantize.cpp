@@ -20,7 +20,7 @@ namespace argosy::onnx {
 namespace {
 
 constexpr std::string_view kEmbedding = kEmbeddingRule, kLinear = "linear", kProduct = "product", kExperts = "experts";
-constexpr std::string_view kRulePrefix = "at:";
+constexpr std::string_view kRulePrefix = "at:", kSchemePrefix = "scheme:";
 constexpr int kKeptBits = -1;
 constexpr int64_t kMostTogether = 1 << 18;  // values that NF4 quantises at once
 
@@ -153,7 +153,10 @@ class Quantizer {
     auto [found, is_new] = stored_.try_emplace(format("{} {}", bits, source->recipe()));
     if (!is_new) return &found->second;
     const std::string name = format("{}.{}", weight.name, encoding_of(how_, bits));
-    BlockQuantization how{{how_.method, bits, how_.is_symmetric, weight.dtype}, how_.block, QuantizedForm::kBlocks};
+    BlockQuantization how{{how_.method, stored_bits(how_, bits), how_.is_symmetric, weight.dtype},
+                          how_.block,
+                          QuantizedForm::kBlocks,
+                          bits == kOwnScheme ? how_.own : nullptr};
     ARGOSY_TRY(SourceGroupPtr group, quantized_blocks(std::move(source), how));
     constexpr std::string_view kSuffixes[] = {"", ".scales", ".zero_points"};
     for (size_t i = 0; i < group->size(); ++i)
@@ -285,7 +288,8 @@ class Quantizer {
     ARGOSY_TRY(Stored * data, how_.is_dynamic ? stored_rows(weight, std::move(source), true)
                                               : stored(weight, std::move(source), bits));
     note(weight, use, bits);
-    return multiply(context, f.argument(input), data->outputs, {width, bits, how_.block, level_for(weight)});
+    return multiply(context, f.argument(input), data->outputs,
+                    {width, stored_bits(how_, bits), how_.block, level_for(weight)});
   }
 
   struct Integers {
@@ -349,7 +353,7 @@ class Quantizer {
                                      {"indices", f.argument("indices")},
                                      {"scales", scales},
                                      {"zero_points", zeros},
-                                     {"bits", int64_t{bits}},
+                                     {"bits", int64_t{stored_bits(how_, bits)}},
                                      {"block_size", how_.block}});
     return {};
   }
@@ -368,7 +372,7 @@ class Quantizer {
   Result<WeightId> as_rows(const Weight& weight, Stored& data, int bits) {
     if (data.rows.is_valid()) return data.rows;
     std::vector<int64_t> shape = weight.shape;
-    shape.back() = shape.back() * bits / 8;
+    shape.back() = shape.back() * stored_bits(how_, bits) / 8;
     const Weight& integers = program_[data.outputs[0]];
     ARGOSY_TRY(TensorSourcePtr source, reshaped(integers.source, std::move(shape)));
     data.rows = add_weight(program_, integers.name + ".rows", std::move(source));
@@ -408,7 +412,7 @@ class Quantizer {
       weight.name = weight.name.substr(0, weight.name.find('/'));
       note(weight, is_turned ? "turned-experts" : kExperts, bits);
     }
-    arguments.emplace_back("bits", int64_t{bits});
+    arguments.emplace_back("bits", int64_t{stored_bits(how_, bits)});
     arguments.emplace_back("block_size", how_.block);
     f.become(kQuantizedExperts, std::move(arguments));
     return {};
@@ -440,6 +444,7 @@ Pass quantize_weights(const Quantization& given) {
                                              {"dynamic", how.is_dynamic ? 1 : 0},
                                              {"accuracy", how.accuracy_level},
                                              {"half-accuracy", how.half_accuracy_level}};
+  if (!how.own_name.empty()) settings[format("{}{}", kSchemePrefix, how.own_name)] = 1;
   for (const QuantizeRule& rule : how.rules) settings[format("{}{}", kRulePrefix, rule.where)] = rule.bits;
   return {"quantize-weights-for-onnx",
           [how](Program& program, PassContext& context) -> Result<bool> {
@@ -463,6 +468,12 @@ Result<Pass> quantize_weights_with(std::string_view settings) {
     if (name == "dynamic") how.is_dynamic = number != 0;
     if (name == "accuracy") how.accuracy_level = static_cast<int>(number);
     if (name == "half-accuracy") how.half_accuracy_level = static_cast<int>(number);
+    if (name.starts_with(kSchemePrefix)) {
+      return fail(ErrorCode::kUnsupportedFeature,
+                  format("the scheme {} is a package's, which a pass alone does not find",
+                         quoted(name.substr(kSchemePrefix.size()))),
+                  "run the export itself again");
+    }
     if (name.starts_with(kRulePrefix)) how.rules.push_back({name.substr(kRulePrefix.size()), static_cast<int>(number)});
   }
   ARGOSY_TRY_STATUS(check_quantization(how));

@@ -45,11 +45,13 @@ inline constexpr std::string_view kQuantizedExperts =
 Pass quantize_weights(const Quantization& given);
 Result<Pass> quantize_weights_with(std::string_view settings);
 
-/// Reads "int4,lm_head=int8,embedding=int4" or "dynamic-int8": bits of linear layers, and rules.
+/// Reads "int4,lm_head=int8,embedding=int4" or "dynamic-int8": bits of linear layers, and rules. A name that is not
+/// known here becomes `own_name`: a package may have it.
 Status read_quantization(std::string_view text, Quantization& how);
 /// The text that it is read from.
 std::string quantization_text(const Quantization& how);
-/// Its first part: how linear layers are stored that no rule is for. Empty: as they are.
+/// Its first part: how linear layers are stored that no rule is for; of a package's scheme "int4" or "int8", which say
+/// as much of the file. Empty: as they are.
 std::string scheme_of(const Quantization& how);
 /// Values that share a scale, as asked for or as is usual.
 int64_t block_of(const Quantization& how);
@@ -57,10 +59,14 @@ int64_t block_of(const Quantization& how);
 bool has_nf4(const Quantization& how);
 /// "default", "rtn", "k_quant".
 std::string_view name_of(QuantizeMethod method);
+/// Bits of integers in the file.
+int stored_bits(const Quantization& how, int bits);
+/// What is said of a scheme that nobody has.
+Error unknown_scheme(std::string_view name);
 /// Checks options before there is a program.
 Status check_quantization(const Quantization& how);
 
-/// "int4", "int8-k_quant", "nf4": how manifests call it; with zero points "uint4".
+/// "int4", "int8-k_quant", "nf4": how manifests call it; with zero points "uint4". A package's scheme has its name.
 std::string encoding_of(const Quantization& how, int bits);
 
 }  // namespace argosy::onnx

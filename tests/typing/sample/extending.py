@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, assert_type
 
 import torch
-from argosy import register_decomposition, register_onnx_op
+from argosy import register_decomposition, register_onnx_op, register_weight_scheme
 from argosy.exporters import (
     ExportConfigMixin,
     ExportFormat,
@@ -78,6 +78,11 @@ def twice(x: torch.Tensor) -> torch.Tensor:
 
 
 register_onnx_op("listing::thrice", domain="com.example", name="Thrice")
+
+
+@register_weight_scheme("thirds", bits=4, block=64, zero_points=False)
+def thirds(blocks: Any) -> tuple[Any, Any]:
+    return (blocks * 3).round().clip(-8, 7) + 8, abs(blocks).max(2) * 0 + 1 / 3
 
 
 def write(model: torch.nn.Module, program: torch.export.ExportedProgram, path: Path) -> None:

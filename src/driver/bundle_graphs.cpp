@@ -1,4 +1,4 @@
-#include "bundle_graphs.h"
+#include "driver/bundle_graphs.h"
 
 #include <algorithm>
 #include <set>
@@ -8,9 +8,8 @@
 #include "io/file.h"
 #include "io/inside_folder.h"
 #include "io/names.h"
-#include "table.h"
 
-namespace argosy::cli {
+namespace argosy {
 namespace {
 
 namespace fs = std::filesystem;
@@ -42,8 +41,8 @@ Result<BundleGraphs> listed_graphs(const fs::path& folder) {
     result.graphs.push_back(std::move(file));
   }
   std::string engine = text_at(manifest.root(), "engine"), model = text_at(manifest.root(), "model_class");
-  if (!model.empty()) result.about += ", " + printable(model);
-  if (!engine.empty()) result.about += ", for " + printable(engine);
+  if (!model.empty()) result.about += ", " + model;
+  if (!engine.empty()) result.about += ", for " + engine;
   return result;
 }
 
@@ -60,4 +59,4 @@ std::vector<std::string> graphs_in(const fs::path& folder) {
   return graphs;
 }
 
-}  // namespace argosy::cli
+}  // namespace argosy

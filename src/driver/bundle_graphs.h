@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace argosy::cli {
+namespace argosy {
 
 /// The graphs of a folder, by their paths in it, and what the folder says of itself.
 struct BundleGraphs {
@@ -21,4 +21,4 @@ Result<BundleGraphs> listed_graphs(const std::filesystem::path& folder);
 /// All graphs that are in a folder.
 std::vector<std::string> graphs_in(const std::filesystem::path& folder);
 
-}  // namespace argosy::cli
+}  // namespace argosy

@@ -1,7 +1,9 @@
-#include "inspect_format.h"
+#include "inspect/report_json.h"
+
+#include "inspect/graph_report.h"
 #include "io/json.h"
 
-namespace argosy::cli {
+namespace argosy {
 namespace {
 
 void write_shape(JsonWriter& writer, std::span<const int64_t> shape) {
@@ -207,4 +209,4 @@ std::string program_json(const std::string& path, InputKind kind, const ProgramR
   return writer.take() + "\n";
 }
 
-}  // namespace argosy::cli
+}  // namespace argosy

@@ -1,0 +1,20 @@
+// Says what is in files, as JSON, a line each:  inspect_files FILE…
+#include <argosy/inspect.h>
+
+#include <cstdio>
+
+int main(int count, char** arguments) {
+  if (count < 2) {
+    std::fprintf(stderr, "usage: inspect_files FILE...\n");
+    return 2;
+  }
+  for (int i = 1; i < count; ++i) {
+    auto text = argosy::inspect_file(arguments[i]);
+    if (!text) {
+      std::fputs(argosy::to_text(text.error()).c_str(), stderr);
+      return 1;
+    }
+    std::fputs(text->c_str(), stdout);
+  }
+  return 0;
+}
