@@ -81,18 +81,6 @@ Status read_half(ExportJob& job) {
   return {};
 }
 
-/// Refuses variants whose files would have the same names.
-Status check_names(const ExportOptions& options, const ExportJobs& jobs) {
-  const engines::Engine* engine = engines::find_engine(options.backend_options.onnx.engine);
-  auto has = [&](std::string_view name) {
-    return std::ranges::any_of(jobs, [&](const auto& job) { return job->variant == name; });
-  };
-  if (engine == nullptr || !engine->limits.has_variants || !has("fp16") || !has("mixed16")) return {};
-  return fail(ErrorCode::kInvalidInput,
-              format("fp16 and mixed16 have the same names in a bundle for {}", engine->title),
-              "leave out one of them");
-}
-
 /// 8a8w is made of ranges that were seen.
 Status read_ranges(ExportJob& job) {
   executorch::LoweringOptions& lowering = job.options.backend_options.executorch.lowering;
@@ -215,7 +203,9 @@ Result<ExportJobs> find_jobs(const ExportOptions& options, const Backend& backen
   } else {
     for (const std::string& name : options.variants) add_variant(name);
   }
-  ARGOSY_TRY_STATUS(check_names(options, jobs));
+  std::vector<std::string> names;
+  for (const auto& job : jobs) names.push_back(job->variant);
+  ARGOSY_TRY_STATUS(check_variant_names(names, options.backend_options.onnx));
   ARGOSY_TRY_STATUS(check_seen(options, jobs));
   for (const auto& job : jobs) {
     ARGOSY_TRY_STATUS(read_half(*job));

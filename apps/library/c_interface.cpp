@@ -68,6 +68,8 @@ bool argosy_export(const char* capture, const void* checkpoint, const ArgosyExpo
   wanted.dtype = call->dtype;
   wanted.seen_values = call->seen_values;
   wanted.arguments.assign(call->arguments, call->arguments + call->argument_count);
+  for (size_t i = 0; i < call->variant_count; ++i)
+    wanted.variants.push_back({call->variants[3 * i], call->variants[3 * i + 1], call->variants[3 * i + 2]});
   for (size_t i = 0; i < call->rule_count; ++i) wanted.rules.push_back(argosy::rule_of_program(call->rules[i]));
   wanted.threads = call->threads;
   wanted.scratch_bytes = call->scratch_bytes;

@@ -60,6 +60,8 @@ struct ArgosyExportCall {
   const char* seen_values;
   const char* const* arguments;
   size_t argument_count;
+  const char* const* variants;  // of each its name, capture and weight plan
+  size_t variant_count;
   const ArgosyRule* rules;
   size_t rule_count;
   int threads;

@@ -124,6 +124,9 @@ Result<ExportedBundle> export_model(const OpenCapture& capture, const OpenCheckp
   const LibraryRules rules(call.rules, answer.thrown);
   std::vector<const char*> arguments;
   for (const std::string& each : call.arguments) arguments.push_back(each.c_str());
+  std::vector<const char*> variants;
+  for (const VariantCall& each : call.variants)
+    variants.insert(variants.end(), {each.name.c_str(), each.capture.c_str(), each.weight_plan.c_str()});
   const ArgosyExportCall wanted{.backend = call.backend.c_str(),
                                 .output = call.output.c_str(),
                                 .weight_plan = call.weight_plan.c_str(),
@@ -131,6 +134,8 @@ Result<ExportedBundle> export_model(const OpenCapture& capture, const OpenCheckp
                                 .seen_values = call.seen_values.c_str(),
                                 .arguments = arguments.data(),
                                 .argument_count = arguments.size(),
+                                .variants = variants.data(),
+                                .variant_count = call.variants.size(),
                                 .rules = rules.list().data(),
                                 .rule_count = rules.list().size(),
                                 .threads = call.threads,

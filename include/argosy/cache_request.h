@@ -5,6 +5,7 @@
 #include <string>
 
 namespace argosy {
+inline namespace v1 {
 
 /// What graphs are for; another dtype may suit it.
 enum class ExportFormat : uint8_t { kOnnx, kExecutorch, kPt2 };
@@ -21,4 +22,5 @@ struct CacheRequest {
   bool trust_remote_code = false;
 };
 
+}  // namespace v1
 }  // namespace argosy

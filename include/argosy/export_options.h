@@ -10,6 +10,7 @@
 #include "argosy/extension.h"
 
 namespace argosy {
+inline namespace v1 {
 
 /// Where weights go (docs/how-to/export-onnx.md).
 enum class WeightPlacement : uint8_t { kCopy, kLink, kEmbed };
@@ -95,4 +96,5 @@ struct ExportedBundle {
   std::vector<std::string> warnings;  // what is right and still worth a word
 };
 
+}  // namespace v1
 }  // namespace argosy

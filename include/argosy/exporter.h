@@ -54,11 +54,23 @@ class Checkpoint {
   std::shared_ptr<const api::OpenCheckpoint> data_;
 };
 
+/// One of several ways in which a folder stores a model: a name that --dtype of the command has ("fp32", "q4"), and the
+/// capture in its dtype.
+struct OnnxVariant {
+  std::string name;
+  Capture capture;
+  std::filesystem::path weight_plan;  // as that of OnnxExportOptions
+};
+
 /// Lowers a capture to ONNX and streams the checkpoint's weights beside it. The output appears when it is complete; an
 /// earlier export is replaced, anything else refused. Nothing is compared with the model: `argosy check` does that.
 class OnnxExporter {
  public:
   Result<ExportedBundle> run(const Capture& capture, const Checkpoint& checkpoint,
+                             const OnnxExportOptions& options) const;
+  /// All variants to one folder: in one bundle if the engine tells them by the names of their files, the first being
+  /// what it opens by itself, else in a folder each. `options` has neither weight plan, dtype nor quantisation.
+  Result<ExportedBundle> run(const std::vector<OnnxVariant>& variants, const Checkpoint& checkpoint,
                              const OnnxExportOptions& options) const;
 };
 

@@ -94,36 +94,83 @@ std::filesystem::path model_folder(const Checkpoint& checkpoint) {
                                     : std::filesystem::path(checkpoint.files()[0]).parent_path();
 }
 
+/// One capture on its way to files. It stays where it is: the input points to the plan.
+struct ModelJob {
+  BackendOptions options;
+  std::optional<WeightPlan> plan;
+  ExportInput input;
+};
+
+/// What is asked for, of one variant or of the only one. `dtype` may be a variant's name.
+Result<std::unique_ptr<ModelJob>> read_job(const Backend& backend, const VariantCall& variant, const std::string& dtype,
+                                           const ExportCall& call, const Checkpoint& checkpoint,
+                                           const ExportDestination& destination, Diagnostics& diagnostics) {
+  auto job = std::make_unique<ModelJob>();
+  ARGOSY_TRY_STATUS(read_arguments(call, job->options));
+  std::string captured = "auto";
+  if (!dtype.empty()) {
+    ARGOSY_TRY(captured, read_stored_dtype(backend, dtype, job->options));
+    ARGOSY_TRY_STATUS(check_dtype(variant.capture, captured));
+  }
+  ARGOSY_TRY_STATUS(read_seen(call.seen_values, job->options));
+  ARGOSY_TRY(auto rules, user_rules(call.rules));
+  job->options.set_rules(rules);
+  if (!variant.weight_plan.empty()) {
+    ARGOSY_TRY(job->plan, WeightPlan::read(variant.weight_plan));
+  }
+  job->input = {variant.capture, job->plan ? &*job->plan : nullptr, &checkpoint, model_folder(checkpoint)};
+  if (captured != "auto") job->input.options.push_back(format("--dtype={}", captured));
+  const ExportRequest request{.backend = &backend,
+                              .options = &job->options,
+                              .destination = &destination,
+                              .checkpoint = &checkpoint,
+                              .model = job->input.model,
+                              .dtype = captured,
+                              .capture = variant.capture,
+                              .variants = std::max<size_t>(call.variants.size(), 1)};
+  ARGOSY_TRY_STATUS(validate_export(request, diagnostics.notes));
+  return job;
+}
+
+using ModelJobs = std::vector<std::unique_ptr<ModelJob>>;
+
+Result<ModelJobs> read_jobs(const Backend& backend, const OpenCapture& capture, const ExportCall& call,
+                            const Checkpoint& checkpoint, const ExportDestination& destination,
+                            Diagnostics& diagnostics) {
+  ModelJobs jobs;
+  auto add = [&](const VariantCall& variant, const std::string& dtype) -> Status {
+    ARGOSY_TRY(auto job, read_job(backend, variant, dtype, call, checkpoint, destination, diagnostics));
+    jobs.push_back(std::move(job));
+    return {};
+  };
+  if (call.variants.empty()) {
+    ARGOSY_TRY_STATUS(add({"", capture.path.string(), call.weight_plan.string()}, call.dtype));
+    return jobs;
+  }
+  std::vector<std::string> names;
+  for (const VariantCall& each : call.variants) names.push_back(each.name);
+  ARGOSY_TRY([[maybe_unused]] auto known, read_variants(join(names, ",")));
+  for (const VariantCall& each : call.variants) ARGOSY_TRY_STATUS(add(each, each.name));
+  ARGOSY_TRY_STATUS(check_variant_names(names, jobs[0]->options.onnx));
+  return jobs;
+}
+
+Result<std::unique_ptr<Export>> prepare(const Backend& backend, const ModelJobs& jobs, const ExportCall& call,
+                                        const ExportDestination& destination, Diagnostics& diagnostics) {
+  if (jobs.size() == 1) return backend.prepare(jobs[0]->input, destination, jobs[0]->options, diagnostics);
+  std::vector<ExportVariant> variants;
+  for (size_t i = 0; i < jobs.size(); ++i)
+    variants.push_back({call.variants[i].name, jobs[i]->input, jobs[i]->options});
+  return backend.prepare_variants(std::move(variants), destination, diagnostics);
+}
+
 Result<ExportedBundle> run(const OpenCapture& capture, const OpenCheckpoint& checkpoint, const ExportCall& call,
                            Diagnostics& diagnostics) {
   const Backend* backend = find_backend(call.backend);
   ARGOSY_CHECK(backend != nullptr, "there is no backend " + call.backend);
-  BackendOptions options;
-  ARGOSY_TRY_STATUS(read_arguments(call, options));
-  std::string dtype;
-  if (!call.dtype.empty()) {
-    ARGOSY_TRY(dtype, read_stored_dtype(*backend, call.dtype, options));
-    ARGOSY_TRY_STATUS(check_dtype(capture.path, dtype));
-  }
-  ARGOSY_TRY_STATUS(read_seen(call.seen_values, options));
-  ARGOSY_TRY(auto rules, user_rules(call.rules));
-  options.set_rules(rules);
-  std::optional<WeightPlan> plan;
-  if (!call.weight_plan.empty()) {
-    ARGOSY_TRY(plan, WeightPlan::read(call.weight_plan));
-  }
   const ExportDestination destination{call.output, call.output.extension() != backend->suffix};
-  ExportInput input{capture.path, plan ? &*plan : nullptr, &checkpoint.checkpoint, model_folder(checkpoint.checkpoint)};
-  if (!dtype.empty() && dtype != "auto") input.options.push_back(format("--dtype={}", dtype));
-  const ExportRequest request{.backend = backend,
-                              .options = &options,
-                              .destination = &destination,
-                              .checkpoint = &checkpoint.checkpoint,
-                              .model = input.model,
-                              .dtype = dtype.empty() ? "auto" : dtype,
-                              .capture = capture.path};
-  ARGOSY_TRY_STATUS(validate_export(request, diagnostics.notes));
-  ARGOSY_TRY(std::unique_ptr<Export> prepared, backend->prepare(input, destination, options, diagnostics));
+  ARGOSY_TRY(ModelJobs jobs, read_jobs(*backend, capture, call, checkpoint.checkpoint, destination, diagnostics));
+  ARGOSY_TRY(std::unique_ptr<Export> prepared, prepare(*backend, jobs, call, destination, diagnostics));
   ExportedBundle bundle{call.output, {}, prepared->total_bytes(), prepared->fixed_dims()};
   for (const ExportFile& file : prepared->files()) bundle.files.push_back(file.file);
   for (const std::string& note : diagnostics.notes) bundle.warnings.push_back(note);
@@ -131,6 +178,7 @@ Result<ExportedBundle> run(const OpenCapture& capture, const OpenCheckpoint& che
   write.scratch_bytes = call.scratch_bytes;
   write.threads = call.threads;
   write.check = {"off", "not asked for", ""};
+  write.further_checks.assign(jobs.size() - 1, write.check);
   write.on_warning = [&](const std::string& text) { bundle.warnings.push_back(text); };
   if (call.progress) {
     write.progress = [&](const Progress& state) { call.progress(state.bytes_done, state.bytes_total); };

@@ -123,6 +123,21 @@ Result<ExportedBundle> OnnxExporter::run(const Capture& capture, const Checkpoin
   return api::export_model(*capture.data_, *checkpoint.data_, call);
 }
 
+Result<ExportedBundle> OnnxExporter::run(const std::vector<OnnxVariant>& variants, const Checkpoint& checkpoint,
+                                         const OnnxExportOptions& options) const {
+  if (variants.empty() || !options.weight_plan.empty() || !options.dtype.empty() || !options.quantize.empty()) {
+    return fail(ErrorCode::kInvalidInput,
+                "variants say how weights are stored, and so do the options, or there are none",
+                "name at least one variant, and leave weight_plan, dtype and quantize of the options empty");
+  }
+  api::ExportCall call = call_of("onnx", options);
+  call.arguments = arguments_of(options);
+  call.seen_values = options.seen_values;
+  for (const OnnxVariant& each : variants)
+    call.variants.push_back({each.name, each.capture.data_->path.string(), each.weight_plan.string()});
+  return api::export_model({}, *checkpoint.data_, call);
+}
+
 Result<ExportedBundle> ExecutorchExporter::run(const Capture& capture, const Checkpoint& checkpoint,
                                                const ExecutorchExportOptions& options) const {
   api::ExportCall call = call_of("executorch", options);

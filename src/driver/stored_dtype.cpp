@@ -1,8 +1,11 @@
 #include "driver/stored_dtype.h"
 
+#include <algorithm>
+
 #include "backends/onnx/quantize.h"
 #include "base/check.h"
 #include "base/text.h"
+#include "engines/engine.h"
 
 namespace argosy {
 
@@ -17,6 +20,15 @@ void set_variant(const Variant& variant, OnnxOptions& options) {
     ARGOSY_CHECK(status.has_value(), "a variant that --quantize does not know: " + std::string(variant.name));
   }
   options.lowering.half = variant.is_mixed ? onnx::HalfMode::kMixed : onnx::HalfMode::kNone;
+}
+
+Status check_variant_names(std::span<const std::string> names, const OnnxOptions& options) {
+  const engines::Engine* engine = engines::find_engine(options.engine);
+  auto has = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
+  if (engine == nullptr || !engine->limits.has_variants || !has("fp16") || !has("mixed16")) return {};
+  return fail(ErrorCode::kInvalidInput,
+              format("fp16 and mixed16 have the same names in a bundle for {}", engine->title),
+              "leave out one of them");
 }
 
 Result<std::string> read_stored_dtype(const Backend& backend, std::string_view text, BackendOptions& options) {

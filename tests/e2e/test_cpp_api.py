@@ -149,6 +149,20 @@ def test_what_is_in_the_cache_is_exported_as_by_the_command(
     assert contents(tmp_path / "by_api") == contents(tmp_path / "by_command")
 
 
+def test_variants_share_a_bundle_as_those_of_the_command(examples: Path, exporter: Exporter, tmp_path: Path) -> None:
+    model = REPOSITORY / "tests/fixtures/trained-decoder"
+    for variants in (["fp32", "q4"], ["q4", "mixed16", "fp32"]):
+        name = "-".join(variants)
+        exporter.export(model, tmp_path / "by_command" / name, "--for", "transformersjs", "--dtype", ",".join(variants))
+        told, _ = run(examples / "export_variants", exporter.cache, model, tmp_path / "by_api" / name, *variants)
+        assert "onnx/model_q4.onnx" in told.splitlines()
+        assert contents(tmp_path / "by_api" / name) == contents(tmp_path / "by_command" / name)
+    told, _ = run(examples / "lint_bundle", tmp_path / "by_api" / name)
+    assert "  variant mixed16, check: off\n" in told
+    said = run(examples / "export_variants", exporter.cache, model, tmp_path / "wrong", "q4", "q4", code=1)[1]
+    assert "q4 is asked for twice" in said and not (tmp_path / "wrong").exists()
+
+
 def test_what_the_cache_lacks_is_an_error_that_says_how_it_is_made(examples: Path, model: Path, tmp_path: Path) -> None:
     said = run(examples / "export_cached", tmp_path / "empty", model, tmp_path / "out", code=1)[1]
     assert "has no capture" in said and "argosy cache import" in said
@@ -201,6 +215,8 @@ def test_tied_weights_come_by_one_name_with_a_plan_and_without(examples: Path, t
     assert data[0] == data[1] == data[2]
 
 
-@pytest.mark.parametrize("name", ["export_onnx", "export_pte", "export_cached", "inspect_files", "lint_bundle"])
+@pytest.mark.parametrize(
+    "name", ["export_onnx", "export_pte", "export_cached", "export_variants", "inspect_files", "lint_bundle"]
+)
 def test_each_says_how_it_is_used(examples: Path, name: str) -> None:
     assert run(examples / name, code=2)[1].startswith(f"usage: {name} ")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from .extractors import Spectrogram, spectrogram_of, waveform_of
 from .request import Request
 
 #: Samples of a waveform, for each value of ``Sizes.media``.
 _SAMPLES = (4000, 6400)
 #: Frames of a spectrogram whose length is free.
 _FRAMES = (48, 72)
+
+#: What configurations call the rows of a spectrogram, the most telling first.
+_BINS = ("feature_projection_input_dim", "num_mel_bins", "input_feat_per_channel", "input_feat_size", "n_mels", "feature_size", "input_dim")
+#: What forwards call a mask of its frames.
+_FRAME_MASKS = ("input_features_mask", "feature_attention_mask")
 
 
 def add_audio(request: Request) -> None:
@@ -31,10 +37,11 @@ def _add_waveform(request: Request) -> None:
         request.inputs["input_values"] = request.normal(batch, frames, bins)
         return
     layers = request.find("audio_channels")
-    shape = (batch, samples) if layers is None else (batch, layers, samples)
-    request.inputs["input_values"] = request.normal(*shape)
-    if request.takes("attention_mask") and layers is None:
-        request.inputs["attention_mask"] = torch.ones(batch, samples, dtype=torch.long)
+    shape = waveform_of(request.config.model_type, samples) if layers is None else (layers, samples)
+    shape = shape or (samples,)
+    request.inputs["input_values"] = request.normal(batch, *shape)
+    if request.takes("attention_mask") and len(shape) == 1:
+        request.inputs["attention_mask"] = torch.ones(batch, shape[-1], dtype=torch.long)
 
 
 def _add_sized_spectrogram(request: Request) -> None:
@@ -52,22 +59,37 @@ def _add_spectrogram(request: Request) -> None:
     import torch
 
     batch = request.sizes.batch
-    bins = request.find(
-        "feature_projection_input_dim", "num_mel_bins", "input_feat_per_channel", "input_feat_size", default=80
-    )
+    made = spectrogram_of(request.config.model_type)
+    bins = request.find(*_BINS, default=made.bins if made else 80)
     frames = _FRAMES[request.media]
-    if request.find("feature_projection_input_dim", "input_feat_per_channel", "input_feat_size") is not None:
-        # frames first, any number of them, with a mask
-        request.inputs["input_features"] = request.normal(batch, frames, bins)
-        if request.takes("attention_mask"):
-            request.inputs["attention_mask"] = torch.ones(batch, frames, dtype=torch.long)
-        return
     picture = request.find("spec_size")
     if picture is not None:
         # a spectrogram as a picture, cut from a longer strip; a little short of it, as extractors make it
         request.inputs["input_features"] = request.normal(batch, 1, picture * picture // bins - 6, bins)
         return
     positions = request.find("max_source_positions")
-    if isinstance(positions, int):
-        frames = 2 * positions  # always padded to the longest
-    request.inputs["input_features"] = request.normal(batch, bins, frames)
+    if _frames_first(request, bins, made):
+        request.inputs["input_features"] = request.normal(batch, frames, bins)
+    else:
+        if isinstance(positions, int):
+            frames = 2 * positions  # always padded to the longest
+        request.inputs["input_features"] = request.normal(batch, bins, frames)
+    masks = made.masks if made else {}
+    for name in {*_FRAME_MASKS, *masks} & set(request.parameters):
+        request.inputs[name] = torch.ones(batch, frames, dtype=masks.get(name, torch.long))
+    if _frames_first(request, bins, made) and request.takes("attention_mask") and not request.takes("input_ids"):
+        request.inputs["attention_mask"] = torch.ones(batch, frames, dtype=torch.long)
+
+
+def _frames_first(request: Request, bins: int, made: Spectrogram | None) -> bool:
+    """As the extractor has it; else unless what reads the spectrogram convolves over frames, with a channel for each bin."""
+    import torch
+
+    if made is not None:
+        return made.frames_first
+    for module in request.model.modules():
+        if isinstance(module, torch.nn.Linear) and module.in_features == bins:
+            return True
+        if isinstance(module, torch.nn.Conv1d) and module.in_channels == bins:
+            return False
+    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .placeholders import features_need
 from .request import OWN, TRACED, Request
 from .processor_sizes import processor_size
 
@@ -84,9 +85,13 @@ def _add_pixels(request: Request) -> None:
     batch, colours = request.sizes.batch, channels(request)
     frames = request.find("num_frames")
     shape: tuple[int, ...] = (batch, colours, height, width)
-    if isinstance(frames, int) and request.main == "pixel_values" and not request.takes("input_ids"):
+    if type(request.model).__name__.endswith("ForKeypointMatching"):
+        shape = (batch, 2, colours, height, width)  # points of one picture are looked for in the other
+    elif isinstance(frames, int) and request.main == "pixel_values" and not request.takes("input_ids"):
         shape = (batch, frames, colours, height, width)
     request.inputs["pixel_values"] = request.normal(*shape)
+    if request.takes("image_sizes") and features_need(request, "image_sizes"):
+        request.inputs["image_sizes"] = torch.tensor([[height, width]]).expand(batch, 2).clone()
     if request.takes("input_points", "input_labels"):
         points = torch.rand((batch, 1, 2, 2), generator=request.generator) * torch.tensor([width, height])
         request.inputs["input_points"] = points

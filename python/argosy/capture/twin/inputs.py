@@ -8,6 +8,7 @@ from ...errors import ExportError
 from .audio_inputs import add_audio
 from .image_inputs import add_images
 from .request import Request, Sizes
+from .series_inputs import add_series
 from .text_inputs import add_text
 
 
@@ -18,6 +19,7 @@ def sample_inputs(model: Any, sizes: Sizes | None = None, *, seed: int = 0) -> d
     request = Request(model, sizes or Sizes(), seed)
     add_images(request)
     add_audio(request)
+    add_series(request)
     add_text(request)
     if not request.inputs:
         names = ", ".join(request.parameters)

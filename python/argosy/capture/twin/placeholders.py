@@ -47,11 +47,16 @@ def _count(request: Request, method: str) -> int:
         return _tokens_of_lists(request)
     if "audio_embed_sizes" in request.inputs and method == "get_audio_features":
         return int(request.inputs["audio_embed_sizes"][0])
-    for owner in (request.model, getattr(request.model, "model", None)):
-        function = getattr(owner, method, None)
-        if function is not None and set(request.inputs) & set(inspect.signature(function).parameters):
+    for function in _functions(request, method):
+        if set(request.inputs) & set(inspect.signature(function).parameters):
             return feature_count(function, request) // request.sizes.batch
     return 0
+
+
+def _functions(request: Request, method: str) -> list[Any]:
+    """Methods of that name, of the model and of the parts that it consists of."""
+    owners = (request.model, *request.model.children())
+    return [function for owner in owners if (function := getattr(owner, method, None)) is not None]
 
 
 def _tokens_of_lists(request: Request) -> int:
@@ -59,7 +64,7 @@ def _tokens_of_lists(request: Request) -> int:
     _, count, _, height, width = request.inputs["pixel_values"].shape
     latents = request.find("resampler_n_latents")
     if latents is None:
-        step = request.find("patch_size") * request.find("scale_factor", default=1)
+        step = request.find("patch_size") * request.find("scale_factor", "pixel_shuffle_factor", default=1)
         latents = (height // step) * (width // step)
     return count * latents
 
@@ -70,6 +75,12 @@ def _tokens_of_crops(request: Request) -> int:
     height, width = (int(size) // side for size in request.inputs["image_sizes"][0])
     grid = (request.inputs["image_attention_mask"].shape[-1] + 1) // 2
     return height * grid * (width * grid + 1) + 1 + grid * (grid + 1)
+
+
+def features_need(request: Request, name: str) -> bool:
+    """Whether features of images cannot be had without the input ``name``."""
+    found = [inspect.signature(function).parameters.get(name) for function in _functions(request, "get_image_features")]
+    return any(parameter is not None and parameter.default is parameter.empty for parameter in found)
 
 
 def feature_count(function: Any, request: Request) -> int:
@@ -84,9 +95,9 @@ def feature_count(function: Any, request: Request) -> int:
         result = function(**arguments)
     if hasattr(result, "pooler_output"):
         result = result.pooler_output if result.pooler_output is not None else result.last_hidden_state
-    if isinstance(result, tuple):
+    elif isinstance(result, tuple):
         result = result[0]
-    parts = result if isinstance(result, (list, tuple)) else [result]
+    parts = result if isinstance(result, (list, tuple)) else [result]  # one for each picture, where sizes differ
     return sum(part.numel() // part.shape[-1] for part in parts)
 
 

@@ -19,9 +19,10 @@ def processor_size(model_type: str) -> tuple[int, int]:
             from transformers.models.auto.image_processing_auto import get_image_processor_class_from_name
 
             processor = get_image_processor_class_from_name(name)
+            settings = {field: getattr(processor, field, None) for field in _FIELDS}
         except Exception:  # noqa: BLE001 - packages that processors need may be missing, in many ways
             continue
-        return size_by_settings({field: getattr(processor, field, None) for field in _FIELDS}) or USUAL
+        return size_by_settings(settings) or USUAL
     return USUAL
 
 

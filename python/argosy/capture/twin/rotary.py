@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import re
+from pathlib import Path
 from typing import Any
+
+#: What a model splits the pairs of a head into, for rows, columns and time, if its configuration does not say.
+_SECTIONS = re.compile(r"""["']mrope_section["'],\s*\[([\d,\s]+)\]""")
 
 #: Where scaled rotary embeddings change, in tokens.
 LIMIT = 24
@@ -24,6 +31,30 @@ def shrink_rotary(config: dict[str, Any], old: dict[str, Any], head_dim: int | N
     dim = config.get("rotary_dim")
     if isinstance(dim, int) and head_dim and old_head_dim:
         config["rotary_dim"] = max(2, 2 * (head_dim * dim // old_head_dim // 2))
+
+
+def complete_sections(config: dict[str, Any]) -> None:
+    """Writes out the sections that the model takes where the configuration has none: they are for heads of full width."""
+    name = next((name for name in ("rope_parameters", "rope_scaling") if name in config), None)  # the latter: transformers 4
+    sections = _default_sections(config.get("model_type", ""))
+    if name is None or not sections:
+        return
+    if not isinstance(config[name], dict):
+        config[name] = {"rope_type": "default"} if name == "rope_parameters" else {"type": "mrope"}
+    for part in [value for value in config[name].values() if isinstance(value, dict)] or [config[name]]:
+        part.setdefault("mrope_section", list(sections))
+
+
+@functools.cache
+def _default_sections(model_type: str) -> tuple[int, ...]:
+    """They are in the code of the model, and nowhere else."""
+    from transformers import CONFIG_MAPPING
+
+    if model_type not in CONFIG_MAPPING:
+        return ()
+    folder = Path(inspect.getfile(CONFIG_MAPPING[model_type])).parent
+    found = [match for file in sorted(folder.glob("modeling_*.py")) for match in _SECTIONS.findall(file.read_text())]
+    return tuple(int(number) for number in found[0].split(",")) if found else ()
 
 
 def _shrink_parameters(part: dict[str, Any], config: dict[str, Any], head_dim: int | None) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import re
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
 from .layers import shrink_layers
 from .pictures import shrink_pictures
-from .rotary import shrink_rotary
+from .rotary import complete_sections, shrink_rotary
 from .special import adjust, prepare
 from .tokens import TokenIds, is_vocabulary, shrink_tokens
 from .widths import POSITIONS, Widths, attention_names, hidden_size, shrink_widths
@@ -41,10 +42,42 @@ def shrink(config: Any, *, reach: int = POSITIONS) -> Any:
     tree = copy.deepcopy(config.to_dict())
     if is_small(tree):
         return copy.deepcopy(config)
-    tree = shrink_tree(tree, reach=reach)
-    small = type(config).from_dict(tree)
+    small = _validated(type(config), shrink_tree(tree, reach=reach), tree)
     small.architectures = copy.copy(getattr(config, "architectures", None))
     return small
+
+
+def _validated(cls: type, small: dict[str, Any], whole: dict[str, Any]) -> Any:
+    """The configuration ``small``, which was made of ``whole``. Where its class finds something wrong with it, what the class
+    names, else what it looks at, keeps the value that it had, until nothing is wrong."""
+    while True:
+        try:
+            return cls.from_dict(copy.deepcopy(small))  # type: ignore[attr-defined]
+        except Exception as error:
+            if not any(_restore(small, whole, names) for names in (_words(error), _attributes(error))):
+                raise
+
+
+def _restore(small: dict[str, Any], whole: dict[str, Any], names: set[str]) -> bool:
+    """Whether there was something to restore."""
+    found = False
+    for config, before in zip(nested_configs(small), nested_configs(whole), strict=False):
+        for name in names & config.keys() & before.keys():
+            if config[name] != before[name] and not isinstance(config[name], dict):
+                config[name], found = before[name], True
+    return found
+
+
+def _words(error: BaseException) -> set[str]:
+    return set(re.findall(r"\w+", str(error)))
+
+
+def _attributes(error: BaseException) -> set[str]:
+    """Those that the code uses which raised the error."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return set(frame.f_code.co_names)
 
 
 def is_small(tree: dict[str, Any]) -> bool:
@@ -103,6 +136,7 @@ def shrink_tree(tree: dict[str, Any], *, reach: int = POSITIONS) -> dict[str, An
     configs = nested_configs(tree)
     for config in configs:
         _complete(config)
+        complete_sections(config)
     widths = Widths(configs)
     ids = TokenIds(configs)
     shrink_pictures(tree, configs)

@@ -69,19 +69,6 @@ def _defaults(**values: Any) -> Rule:
     return rule
 
 
-def _sections(*sections: int) -> Rule:
-    """Rotary sections of checkpoints; without them the model falls back to numbers for heads of 128."""
-
-    def rule(config: dict[str, Any]) -> None:
-        parameters = config.get("rope_parameters") or config.get("rope_scaling")
-        if isinstance(parameters, dict):
-            parameters.setdefault("mrope_section", list(sections))
-        elif "rope_parameters" not in config:  # transformers 4
-            config["rope_scaling"] = {"type": "mrope", "mrope_section": list(sections)}
-
-    return rule
-
-
 def _quiet(config: dict[str, Any]) -> None:
     # outputs are drawn at random around a mean; a twin gives the mean, so that two calls agree
     config["noise_scale"] = config["noise_scale_duration"] = 0.0
@@ -92,9 +79,6 @@ _BEFORE: dict[str, Rule] = {
     "blip-2": _defaults(image_token_index=50265),
     "deepseek_v2": _defaults(num_experts_per_tok=6),
     "instructblip": _defaults(image_token_index=32000),
-    "qwen2_5_vl_text": _sections(16, 24, 24),
-    "qwen2_vl_text": _sections(16, 24, 24),
-    "qwen3_vl_text": _sections(24, 20, 20),
     "vits": _quiet,
     "voxtral": _defaults(audio_token_id=24),
     "wav2vec2-conformer": _defaults(vocab_size=32),

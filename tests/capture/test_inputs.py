@@ -1,0 +1,79 @@
+"""Inputs as models' own extractors lay them out, and small configurations that their own classes accept."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="twins are PyTorch models")
+transformers = pytest.importorskip("transformers", reason="twins are models of transformers")
+
+from argosy.capture.twin import Sizes, build, sample_inputs, shrink  # noqa: E402
+from argosy.capture.twin.extractors import spectrogram_of, waveform_of  # noqa: E402
+from argosy.capture.twin.shrink import _validated  # noqa: E402
+from argosy.structures import named_leaves  # noqa: E402
+
+
+def config_of(model_type: str):
+    return transformers.CONFIG_MAPPING[model_type]()
+
+
+#: One type for each rule: a mask of frames, frames first with an extractor and without one, channels of a waveform, sizes
+#: of pictures, series, sections of rotary embeddings, pictures whose processor needs a package, and what a class refuses.
+@pytest.mark.parametrize(
+    "model_type",
+    ["audioflamingo3", "lasr_ctc", "parakeet_ctc", "dac", "mistral3", "patchtst", "timesfm",
+     "decision_transformer", "glm4v_moe_text", "pp_lcnet", "ultravbert", "lw_detr_vit"],
+)  # fmt: skip
+@pytest.mark.parametrize("sizes", [Sizes(), Sizes(batch=3, sequence=7, media=1)], ids=str)
+def test_twins_run_on_their_inputs(model_type, sizes):
+    model = build(config_of(model_type))
+    with torch.no_grad():
+        output = model(**sample_inputs(model, sizes))
+    leaves = [value for value in named_leaves(output).values() if value.is_floating_point()]
+    assert leaves and all(leaf.isfinite().all() for leaf in leaves)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "bins", "frames_first"),
+    [("whisper", 80, False), ("lasr_ctc", 128, True), ("audioflamingo3_encoder", 80, False)],
+)
+def test_spectrograms_as_extractors_make_them(model_type, bins, frames_first):
+    made = spectrogram_of(model_type)
+    assert (made.bins, made.frames_first) == (bins, frames_first)
+
+
+def test_masks_have_the_dtype_of_the_extractor():
+    assert spectrogram_of("gemma3n").masks == {"input_features_mask": torch.bool}
+
+
+def test_waveforms_are_filled_up_as_extractors_do():
+    assert waveform_of("wav2vec2", 4000) == (4000,)
+    assert waveform_of("dac", 4000) == (1, 4096)  # whole frames of 512
+    assert waveform_of("bert", 4000) is None and spectrogram_of("bert") is None
+
+
+def test_what_a_class_refuses_keeps_its_value():
+    whole = config_of("lw_detr_vit")
+    small = shrink(whole)  # pictures have whole windows
+    assert small.image_size % (small.num_windows_side * small.patch_size) == 0 and small.hidden_size < whole.hidden_size
+
+
+def test_what_cannot_be_mended_is_said():
+    class Refusing:
+        @classmethod
+        def from_dict(cls, tree):
+            raise ValueError("width is odd" if tree["width"] == 3 else "nothing fits")
+
+    with pytest.raises(ValueError, match="nothing fits"):
+        _validated(Refusing, {"width": 3}, {"width": 8})
+
+
+def test_sections_that_only_the_code_knows():
+    text = config_of("glm4v_moe_text")
+    assert "mrope_section" not in (text.rope_parameters or {})
+    small = shrink(text)
+    heads = small.hidden_size // small.num_attention_heads
+    rotated = int(heads * small.rope_parameters.get("partial_rotary_factor", 1.0)) // 2
+    assert sum(small.rope_parameters["mrope_section"]) == rotated
+    plain = shrink(config_of("llama"))
+    assert "mrope_section" not in plain.rope_parameters
