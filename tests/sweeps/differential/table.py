@@ -25,7 +25,7 @@ _HEAD = """# Differential sweep{title}
 
 Configurations drawn by seed over what real checkpoints vary, each saved as a small checkpoint with random weights, exported {how}:
 prompts, cached steps one by one and in pieces, padded
-batches, greedy tokens. Written by `python tests/sweeps differential{flag} --count {count} --seed {seed} --table docs/coverage/differential{suffix}.md`.
+batches, greedy tokens. Written by `python tests/sweeps differential{flag}{start} --count {count} --seed {seed} --table docs/coverage/differential{suffix}.md`.
 
 | verdict | is |
 |---|---|
@@ -58,7 +58,9 @@ _SCHEMES = {"title": ", weights in few bits", "flag": " --schemes", "suffix": "-
 
 
 def page(rows: list[dict[str, Any]], seed: int, *, schemes: bool = False) -> list[str]:
-    head = _HEAD.format(count=len(rows), seed=seed, tolerance="1e-4", **(_SCHEMES if schemes else _DEFAULT))
+    first = min(row["draw"]["index"] for row in rows)
+    start = f" --start {first}" if first else ""
+    head = _HEAD.format(count=len(rows), seed=seed, start=start, tolerance="1e-4", **(_SCHEMES if schemes else _DEFAULT))
     return [head, *_totals(rows), *_families(rows), *_findings(rows)]
 
 
