@@ -1,15 +1,10 @@
 #include "extensions.h"
 
-#include <sys/stat.h>
-
 #include <chrono>
-#include <optional>
 #include <span>
 
-#include "base/system.h"
 #include "base/text.h"
-#include "io/file.h"
-#include "io/json.h"
+#include "cache/extension_answer.h"
 #include "io/output.h"
 #include "python.h"
 #include "subprocess.h"
@@ -19,46 +14,6 @@ namespace argosy::cli {
 namespace {
 
 constexpr auto kTimeout = std::chrono::seconds(60);
-constexpr uint64_t kMaxAnswer = uint64_t{16} << 20;
-
-/// In nanoseconds; 0 if it is not there.
-uint64_t modified(const std::string& path) {
-  struct stat found = {};
-  if (::stat(path.c_str(), &found) != 0) return 0;
-  system::Time time = system::modified(found);
-  return static_cast<uint64_t>(time.seconds) * 1'000'000'000 + static_cast<uint64_t>(time.nanoseconds);
-}
-
-/// Whether nothing that an answer of argosy.extensions rests on has changed.
-bool is_current(JsonView answer) {
-  JsonView watched = answer.find("watched");
-  if (answer.find("version").as_unsigned() != 1 || !watched.is_array()) return false;
-  for (JsonView each : watched.items()) {
-    auto path = each.find("path").as_string();
-    if (!path || each.find("modified").as_unsigned() != modified(std::string(*path))) return false;
-  }
-  return true;
-}
-
-std::string text_of(JsonView answer) {
-  std::string text;
-  JsonView extensions = answer.find("extensions");
-  if (!extensions.is_array()) return text;
-  for (JsonView each : extensions.items()) {
-    for (const char* key : {"name", "value", "package", "version", "hash"})
-      text += format("{}\n", each.find(key).as_string().value_or(""));
-  }
-  return text;
-}
-
-/// What was answered before, if it still holds.
-std::optional<std::string> remembered(const std::filesystem::path& path) {
-  auto text = read_text_file(path, kMaxAnswer);
-  if (!text) return std::nullopt;
-  auto document = JsonDocument::parse_owned(*std::move(text), "extensions");
-  if (!document || !is_current(document->root())) return std::nullopt;
-  return text_of(document->root());
-}
 
 }  // namespace
 
@@ -67,18 +22,18 @@ std::string installed_extensions(const Environment& environment) {
   if (pythons.empty()) return "";
   const std::string asked = format("{}\n{}", pythons[0], environment.python_paths);
   const std::string hash = sha256_hex(std::as_bytes(std::span(asked)));
-  const std::filesystem::path path = environment.cache / "extensions" / format("{}.json", hash);
-  if (auto known = remembered(path)) return *known;
+  const std::filesystem::path path = extension_answers(environment.cache) / format("{}.json", hash);
+  if (auto known = remembered_extensions(path)) return *known;
   // A Python without argosy has none, and cannot make what they would change.
   auto answer = output_of({pythons[0], "-m", "argosy.extensions"}, kTimeout);
   if (!answer) return "";
-  auto document = JsonDocument::parse(*answer, "extensions");
-  if (!document || document->root().find("version").as_unsigned() != 1) return "";
+  auto text = extensions_of_answer(*answer);
+  if (!text) return "";
   std::error_code ignored;
   std::filesystem::create_directories(path.parent_path(), ignored);
   // Where the cache cannot be written, Python is asked the next time, too.
   if (auto file = OutputFile::create(path, Overwrite::kReplace); file && file->write(*answer)) (void)file->commit();
-  return text_of(document->root());
+  return *text;
 }
 
 Result<ExtensionProcess> start_extension(const std::string& module, const std::string& name, Error unknown,

@@ -1,5 +1,6 @@
-// Says what is in files, as JSON, a line each:  inspect_files FILE…
+// Says what is in files, as JSON, a line each:  inspect_files FILE…      or with --version, which library says so
 #include <argosy/inspect.h>
+#include <argosy/version.h>
 
 #include <cstdio>
 
@@ -7,6 +8,10 @@ int main(int count, char** arguments) {
   if (count < 2) {
     std::fprintf(stderr, "usage: inspect_files FILE...\n");
     return 2;
+  }
+  if (std::string_view(arguments[1]) == "--version") {
+    std::printf("argosy %s\n", std::string(argosy::version()).c_str());
+    return 0;
   }
   for (int i = 1; i < count; ++i) {
     auto text = argosy::inspect_file(arguments[i]);

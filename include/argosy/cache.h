@@ -22,8 +22,8 @@ struct CachedModel {
 };
 
 /// Finds the capture and the weight plan that the command uses for this model, by its configuration and the names of
-/// its tensors. The error of a cache that lacks one says how it is made. Captures of a Python that has packages which
-/// extend Argosy are others', and not found.
+/// its tensors. The error of a cache that lacks one says how it is made. Of captures that
+/// differ in packages which extend Argosy, one of a Python without such packages comes first.
 Result<CachedModel> open_cached(const CacheRequest& request);
 
 }  // namespace v1

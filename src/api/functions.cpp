@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cache/capture_cache.h"
 #include "cache/capture_key.h"
+#include "cache/extension_answer.h"
 #include "driver/earlier_bundle.h"
 #include "driver/lint_folder.h"
 #include "driver/stored_dtype.h"
@@ -26,14 +27,11 @@ const Backend& backend_of(ExportFormat format) {
   return *find_backend("onnx");
 }
 
-Result<std::string> find_entry(const CacheRequest& request, CacheKind kind, const std::string& key) {
-  ARGOSY_TRY(auto entry, CaptureCache(request.cache).find(kind, key));
-  if (entry) return entry->path.string();
-  return fail(
-      ErrorCode::kNotFound,
-      format("the cache {} has no {} of {}", quoted(request.cache.native(), 1000),
-             kind == CacheKind::kCapture ? "capture" : "weight plan", quoted(request.model.native(), 1000)),
-      "argosy export makes it once, also on another machine: argosy cache export there, argosy cache import here");
+Error lacks(const CacheRequest& request, std::string_view what) {
+  return {ErrorCode::kNotFound,
+          format("the cache {} has no {} of {}", quoted(request.cache.native(), 1000), what,
+                 quoted(request.model.native(), 1000)),
+          "argosy export makes it once, also on another machine: argosy cache export there, argosy cache import here"};
 }
 
 Result<CachedFiles> find_files(const CacheRequest& request) {
@@ -48,12 +46,19 @@ Result<CachedFiles> find_files(const CacheRequest& request) {
   ARGOSY_TRY(wanted.dtype, read_stored_dtype(backend, request.dtype, ignored));
   ARGOSY_TRY(wanted.dtype, export_dtype(backend, request.model, wanted.dtype));
   ARGOSY_TRY(Checkpoint checkpoint, Checkpoint::open(request.model));
-  ARGOSY_TRY(std::string capture, capture_key(wanted));
-  ARGOSY_TRY(std::string plan, weight_plan_key(for_weight_plan(wanted), checkpoint));
-  CachedFiles files;
-  ARGOSY_TRY(files.capture, find_entry(request, CacheKind::kCapture, capture));
-  ARGOSY_TRY(files.weight_plan, find_entry(request, CacheKind::kWeightPlan, plan));
-  return files;
+  const CaptureCache cache(request.cache);
+  std::string_view missing = "capture";
+  for (const std::string& extensions : all_remembered_extensions(request.cache)) {
+    wanted.extensions = extensions;
+    ARGOSY_TRY(std::string capture_name, capture_key(wanted));
+    ARGOSY_TRY(auto capture, cache.find(CacheKind::kCapture, capture_name));
+    if (!capture) continue;
+    ARGOSY_TRY(std::string plan_name, weight_plan_key(for_weight_plan(wanted), checkpoint));
+    ARGOSY_TRY(auto plan, cache.find(CacheKind::kWeightPlan, plan_name));
+    if (plan) return CachedFiles{capture->path.string(), plan->path.string()};
+    missing = "weight plan";
+  }
+  return fail(lacks(request, missing));
 }
 
 CheckRecord record_of(JsonView manifest) {

@@ -215,6 +215,17 @@ def test_tied_weights_come_by_one_name_with_a_plan_and_without(examples: Path, t
     assert data[0] == data[1] == data[2]
 
 
+def test_versions_are_told_and_compared(examples: Path, exporter: Exporter, tmp_path: Path) -> None:
+    version = run(examples / "inspect_files", "--version")[0]
+    assert version.split() == ["argosy", exporter.run("--version")[0].split()[1]]
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(a LANGUAGES CXX)\nfind_package(argosy 0.2 CONFIG REQUIRED)\n"
+    )
+    command = ["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={examples.parent / 'prefix'}"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert done.returncode != 0 and 'compatible with requested version "0.2"' in " ".join(done.stderr.split())
+
+
 @pytest.mark.parametrize(
     "name", ["export_onnx", "export_pte", "export_cached", "export_variants", "inspect_files", "lint_bundle"]
 )

@@ -201,6 +201,30 @@ def test_a_program_in_cpp_brings_a_rule(
     assert checked["rows"] and all(row["ok"] for row in checked["rows"])
 
 
+@pytest.mark.skipif(BUILD is None, reason="the libraries are not built: cmake --build --preset release")
+def test_a_program_in_cpp_finds_what_was_captured_with_the_package(
+    extended: Extended, models: Path, cpp_prefix: Path, tmp_path: Path
+) -> None:
+    """As long as the package is the same."""
+    extended.export(models / "gate", tmp_path / "by_command")
+    program = built(REPOSITORY / "examples/cpp", tmp_path / "build", cpp_prefix).with_name("export_cached")
+    do(program, extended.cache, models / "gate", tmp_path / "by_api")
+    found, expected = (tmp_path / name / "decode.onnx" for name in ("by_api", "by_command"))
+    assert found.read_bytes() == expected.read_bytes()
+    [remembered] = (extended.cache / "extensions").glob("*.json")
+    kept = remembered.read_text()
+    answer = json.loads(kept)
+    answer["watched"][0]["modified"] += 1
+    try:
+        remembered.write_text(json.dumps(answer))
+        done = subprocess.run(
+            [program, extended.cache, models / "gate", tmp_path / "other"], capture_output=True, text=True
+        )
+    finally:
+        remembered.write_text(kept)
+    assert done.returncode == 1 and "has no capture" in done.stderr
+
+
 #: In the place of the example's rule: each is wrong in its own way.
 WRONG_RULES = {
     'graph.tensors("part");': "sample.mix.default has no argument",

@@ -18,7 +18,7 @@ _STRIDE = 32
 
 def add_images(request: Request) -> None:
     """Adds images and what describes them, if the model takes any."""
-    if request.takes("pixel_values", "image_grid_thw"):
+    if request.takes("pixel_values", "image_grid_thw") or request.takes("grid_thw"):
         _add_flattened_grid(request)
     elif request.takes("flattened_patches"):
         _add_flattened_patches(request)
@@ -166,8 +166,10 @@ def _add_flattened_grid(request: Request) -> None:
     temporal = getattr(vision, "temporal_patch_size", 1)
     height, width = ((2 * merge, 3 * merge), (4 * merge, 3 * merge))[request.media]
     width_of_patch = channels(request) * temporal * patch * patch
-    request.inputs["pixel_values"] = request.normal(request.sizes.batch * height * width, width_of_patch)
-    request.inputs["image_grid_thw"] = torch.tensor([[1, height, width]]).expand(request.sizes.batch, 3).clone()
+    pixels = "pixel_values" if request.takes("pixel_values") else "hidden_states"
+    grid = "image_grid_thw" if request.takes("image_grid_thw") else "grid_thw"
+    request.inputs[pixels] = request.normal(request.sizes.batch * height * width, width_of_patch)
+    request.inputs[grid] = torch.tensor([[1, height, width]]).expand(request.sizes.batch, 3).clone()
 
 
 def _add_flattened_patches(request: Request) -> None:
