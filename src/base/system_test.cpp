@@ -40,7 +40,9 @@ class SystemTest : public testing::Test {
 TEST_F(SystemTest, a_new_name_never_replaces) {
   std::string a = file("a", "first"), b = file("b", "second");
   EXPECT_FALSE(system::rename_to_new(a.c_str(), b.c_str()));
-  if (!system::is_unsupported(errno)) EXPECT_EQ(errno, EEXIST);
+  if (!system::is_unsupported(errno)) {
+    EXPECT_EQ(errno, EEXIST);
+  }
   EXPECT_EQ(text_of(b), "second");
 }
 
@@ -58,7 +60,9 @@ TEST_F(SystemTest, a_clone_is_whole_or_not_there) {
   std::string a = file("a", "text"), b = folder_ / "b";
   bool is_cloned = system::clone_file(a.c_str(), b.c_str());
   EXPECT_EQ(fs::exists(b), is_cloned);
-  if (is_cloned) EXPECT_EQ(text_of(b), "text");
+  if (is_cloned) {
+    EXPECT_EQ(text_of(b), "text");
+  }
 }
 
 TEST_F(SystemTest, bytes_are_copied_between_files) {
