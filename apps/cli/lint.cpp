@@ -80,8 +80,11 @@ int run_lint(const LintOptions& options, const Environment& environment, Termina
   Result<LintReport> report = lint_folder(options.folder, options.engine);
   if (report && options.engine.empty()) {
     Result<std::string> missing = lint_by_own_engine(options.folder, *report, environment);
-    if (!missing) report = fail(std::move(missing).error());
-    if (missing && !missing->empty()) terminal.log(LogLevel::kWarn, *missing);
+    if (!missing) {
+      report = fail(std::move(missing).error());
+    } else if (!missing->empty()) {
+      terminal.log(LogLevel::kWarn, *missing);
+    }
   }
   if (!report) {
     terminal.print_error(report.error());
