@@ -50,6 +50,7 @@ FAMILIES = {
     "clip": "two towers",
     "qwen2_5_vl_vision": "pictures packed into a row, whose grids only functions read",
     "glm4v_vision": "the same, and the model reads the grids",
+    "parakeet_tdt": "transducer",
 }
 #: Others of the list, or tests of other files, show the same.
 THOROUGH = {"bart", "bloom", "convnext", "falcon", "gemma2", "mamba2", "modernbert", "opt", "phi3", "qwen2_moe", "qwen3"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .components import Component, cache_argument, decode, single_forward, without_past
+from .components import Component, cache_argument, decode, parameters_of, single_forward, without_past
 from .multimodal import media_for_encoder, multimodal_components
 from .packed_encoder import packed_encoder
 from .seq2seq import encoder_and_decoder
@@ -21,7 +21,8 @@ def find_components(model: torch.nn.Module, *, prefill: bool = False) -> list[Co
     if model.config.is_encoder_decoder:
         if has_media and "input_ids" in inputs:
             return media_for_encoder(model)
-        return encoder_and_decoder(model)
+        # Transducers, whose decoder is a small recurrent network, have a state of their own kind: they stay whole.
+        return encoder_and_decoder(model) if "past_key_values" in parameters_of(model.forward) else [single_forward(model)]
     if has_media:
         return multimodal_components(model)
     cache = cache_argument(model, inputs)
