@@ -18,11 +18,13 @@ def config_of(model_type: str):
 
 
 #: One type for each rule: a mask of frames, frames first with an extractor and without one, channels of a waveform, sizes
-#: of pictures, series, sections of rotary embeddings, pictures whose processor needs a package, and what a class refuses.
+#: of pictures, series, sections of rotary embeddings, pictures whose processor needs a package, what a class refuses, a question
+#: to a picture, and parts without an embedding.
 @pytest.mark.parametrize(
     "model_type",
     ["audioflamingo3", "lasr_ctc", "parakeet_ctc", "dac", "mistral3", "patchtst", "timesfm",
-     "decision_transformer", "glm4v_moe_text", "pp_lcnet", "ultravbert", "lw_detr_vit"],
+     "decision_transformer", "glm4v_moe_text", "pp_lcnet", "ultravbert", "lw_detr_vit",
+     "instructblip", "nemotron3_5_transcribe_word_timestamp"],
 )  # fmt: skip
 @pytest.mark.parametrize("sizes", [Sizes(), Sizes(batch=3, sequence=7, media=1)], ids=str)
 def test_twins_run_on_their_inputs(model_type, sizes):

@@ -9,7 +9,7 @@ from .audio_inputs import add_audio
 from .image_inputs import add_images
 from .request import Request, Sizes
 from .series_inputs import add_series
-from .text_inputs import add_text
+from .text_inputs import add_embedded, add_text
 
 
 def sample_inputs(model: Any, sizes: Sizes | None = None, *, seed: int = 0) -> dict[str, Any]:
@@ -21,6 +21,8 @@ def sample_inputs(model: Any, sizes: Sizes | None = None, *, seed: int = 0) -> d
     add_audio(request)
     add_series(request)
     add_text(request)
+    if not request.inputs:
+        add_embedded(request)
     if not request.inputs:
         names = ", ".join(request.parameters)
         raise ExportError(

@@ -20,6 +20,19 @@ def add_text(request: Request) -> None:
         request.inputs["decoder_input_ids"] = _decoder_tokens(request)
 
 
+def add_embedded(request: Request) -> None:
+    """What stands for tokens in parts of models that have no embedding of their own."""
+    import torch
+
+    name = next((name for name in ("inputs_embeds", "query_embeds") if request.takes(name)), None)
+    width = request.find("hidden_size")
+    if name is None or width is None:
+        return
+    request.inputs[name] = request.normal(request.sizes.batch, request.sizes.sequence, width)
+    if request.takes("attention_mask"):
+        request.inputs["attention_mask"] = torch.ones(request.sizes.batch, request.sizes.sequence, dtype=torch.long)
+
+
 def special_tokens(config: Any) -> set[int]:
     """Ids that mean something to the model."""
     found: set[int] = set()
@@ -75,6 +88,10 @@ def _add_tokens(request: Request) -> None:
     sequence, longest = sizes.sequence, _longest(request)
     if sequence > longest:
         sequence = max(1, longest - sequence % 3)  # lengths that differ still do
+    if request.takes("qformer_input_ids"):  # what to look for in the picture: the question, in another vocabulary
+        words = getattr(getattr(request.config, "qformer_config", None), "vocab_size", None)
+        request.inputs["qformer_input_ids"] = ordinary_tokens(request, sizes.batch, sequence, words)
+        request.inputs["qformer_attention_mask"] = torch.ones_like(request.inputs["qformer_input_ids"])
     ids = _with_placeholders(request, ordinary_tokens(request, sizes.batch, sequence))
     mask = torch.ones_like(ids)
     padding = min(sizes.padding, sequence - 1)
