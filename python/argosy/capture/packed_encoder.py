@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .components import Component, Inputs, Shape, output_dict, parameters_of
+from .components import Component, Inputs, Shape, output_dict, parameters_of, to_device
 from .multimodal_geometry import given_geometry, is_geometry, observed_geometry
 from .twin import Sizes, sample_inputs
 from .twin.placeholders import everything_counts
@@ -20,10 +20,9 @@ def packed_encoder(twin: torch.nn.Module) -> Component:
     known = parameters_of(twin.forward)
 
     def sample(model: torch.nn.Module, shape: Shape) -> Inputs:
-        weight = next(model.parameters())
         made = sample_inputs(model, Sizes(batch=shape.batch, media=shape.media))
         # values of grids are read; without weights they are all that has any
-        return {name: value if name in grids else value.to(weight.device, weight.dtype) for name, value in made.items()}
+        return to_device(made, model) | {name: made[name] for name in grids}
 
     def computed(model: torch.nn.Module, shape: Shape) -> Inputs:
         given = sample(model, shape)

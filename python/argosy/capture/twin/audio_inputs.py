@@ -67,17 +67,16 @@ def _add_spectrogram(request: Request) -> None:
         # a spectrogram as a picture, cut from a longer strip; a little short of it, as extractors make it
         request.inputs["input_features"] = request.normal(batch, 1, picture * picture // bins - 6, bins)
         return
+    frames_first = _frames_first(request, bins, made)
     positions = request.find("max_source_positions")
-    if _frames_first(request, bins, made):
-        request.inputs["input_features"] = request.normal(batch, frames, bins)
-    else:
-        if isinstance(positions, int):
-            frames = 2 * positions  # always padded to the longest
-        request.inputs["input_features"] = request.normal(batch, bins, frames)
+    if not frames_first and isinstance(positions, int):
+        frames = 2 * positions  # always padded to the longest
+    shape = (batch, frames, bins) if frames_first else (batch, bins, frames)
+    request.inputs["input_features"] = request.normal(*shape)
     masks = made.masks if made else {}
     for name in {*_FRAME_MASKS, *masks} & set(request.parameters):
         request.inputs[name] = torch.ones(batch, frames, dtype=masks.get(name, torch.long))
-    if _frames_first(request, bins, made) and request.takes("attention_mask") and not request.takes("input_ids"):
+    if frames_first and request.takes("attention_mask") and not request.takes("input_ids"):
         request.inputs["attention_mask"] = torch.ones(batch, frames, dtype=torch.long)
 
 

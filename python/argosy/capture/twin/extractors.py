@@ -40,7 +40,7 @@ def spectrogram_of(model_type: str) -> Spectrogram | None:
         made, bins = _try_out(model_type)
     except Exception:  # noqa: BLE001 - packages that extractors need may be missing, in many ways
         return None
-    features = made.get("input_features", made.get("audio_input_features"))
+    features = made.get("input_features")
     if features is None or features.dim() != 3 or bins not in features.shape[1:]:
         return None
     frames_first = features.shape[2] == bins
