@@ -16,21 +16,6 @@ namespace {
 
 using namespace testing_sources;
 
-using Outputs = std::vector<std::vector<std::byte>>;
-
-Result<Outputs> stream(const SourceGroup& group, size_t scratch_bytes) {
-  Outputs outputs(group.size());
-  std::vector<ByteSink> sinks;
-  for (std::vector<std::byte>& to : outputs) {
-    sinks.emplace_back([&to](std::span<const std::byte> part) {
-      to.insert(to.end(), part.begin(), part.end());
-      return Status{};
-    });
-  }
-  ARGOSY_TRY_STATUS(group.stream_to(sinks, scratch_bytes));
-  return outputs;
-}
-
 PlainTensor random_floats(std::vector<int64_t> shape, uint32_t seed) {
   PlainTensor tensor{DType::kF32, std::move(shape), {}};
   tensor.bytes.resize(static_cast<size_t>(tensor.elements()) * 4);
@@ -107,7 +92,7 @@ TEST(QuantizeTest, normal_streams_the_first_of_two_in_the_high_half) {
   Outputs expected = plain_blocks(tensor, 16, how.method);
   for (std::byte& each : expected[0]) each = each << 4 | each >> 4;
   auto source = std::make_shared<CountingSource>(tensor, "w");
-  auto outputs = stream(**quantized_blocks(source, how), 1400);
+  auto outputs = collect(**quantized_blocks(source, how), 1400);
   ASSERT_TRUE(outputs.has_value()) << outputs.error().message;
   EXPECT_EQ(*outputs, expected);
   how.form = QuantizedForm::kBlocks;
@@ -170,7 +155,7 @@ TEST(QuantizeTest, rejects_nan_and_infinity) {
     PlainTensor tensor = random_floats({3, 2, 16}, 1);
     std::memcpy(tensor.bytes.data() + (1 * 32 + 16 + 9) * 4, &bad, 4);
     auto group = *quantized_blocks(std::make_shared<CountingSource>(tensor, "w"), {.method = {}, .block = 8});
-    auto result = stream(*group, 1 << 16);
+    auto result = collect(*group, 1 << 16);
     ASSERT_FALSE(result.has_value());
     EXPECT_EQ(result.error().message, "a NaN or an infinity in the block at [1, 1, 8] of \"w\"");
   }
@@ -186,7 +171,7 @@ TEST(QuantizeTest, group_streams_all_outputs_from_one_read_of_the_input) {
         for (size_t scratch : {1400, 4096, 1 << 20}) {
           auto source = std::make_shared<CountingSource>(tensor, "w");
           auto group = *quantized_blocks(source, {method, block});
-          auto outputs = stream(*group, scratch);
+          auto outputs = collect(*group, scratch);
           ASSERT_TRUE(outputs.has_value()) << outputs.error().message;
           ASSERT_EQ(*outputs, expected);
           EXPECT_EQ(source->elements_read, tensor.elements());
@@ -237,7 +222,7 @@ TEST(QuantizeTest, takes_half_types_inside_recipes_and_any_float_mode) {
     auto group =
         *quantized_blocks(*transposed(std::make_shared<CountingSource>(half, "w"), {1, 0}), {.method = {}, .block = 8});
     std::fesetround(FE_UPWARD);
-    auto outputs = stream(*group, 1024);
+    auto outputs = collect(*group, 1024);
     std::fesetround(FE_TONEAREST);
     ASSERT_TRUE(outputs.has_value()) << outputs.error().message;
     EXPECT_EQ(*outputs, expected);
@@ -252,7 +237,7 @@ TEST(QuantizeTest, rejects_what_cannot_be_quantised) {
   EXPECT_EQ(quantized_blocks(*shape_only(DType::kF64, {4}, "w"), {}).error().message, "cannot quantise f64[4]");
   EXPECT_FALSE(quantized_blocks(*shape_only(DType::kF32, {}, "w"), {}).has_value());
   auto group = *quantized_blocks(source, {.method = {}, .block = 8});
-  auto result = stream(*group, 40);
+  auto result = collect(*group, 40);
   ASSERT_FALSE(result.has_value());
   EXPECT_NE(result.error().message.find("too small"), std::string::npos);
   EXPECT_THROW((void)group_output(group, 2), InternalError);

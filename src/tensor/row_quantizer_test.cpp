@@ -71,28 +71,13 @@ BlockQuantization by(const Doubler& quantizer, DType scales = DType::kF32) {
   return how;
 }
 
-using Outputs = std::vector<std::vector<std::byte>>;
-
-Result<Outputs> stream(const SourceGroup& group, size_t scratch_bytes) {
-  Outputs outputs(group.size());
-  std::vector<ByteSink> sinks;
-  for (std::vector<std::byte>& to : outputs) {
-    sinks.emplace_back([&to](std::span<const std::byte> part) {
-      to.insert(to.end(), part.begin(), part.end());
-      return Status{};
-    });
-  }
-  ARGOSY_TRY_STATUS(group.stream_to(sinks, scratch_bytes));
-  return outputs;
-}
-
 TEST(RowQuantizerTest, gives_integers_scales_and_zero_points) {
   Doubler quantizer(4, true);
   auto group = *quantized_blocks(std::make_shared<CountingSource>(small_floats(), "w"), by(quantizer));
   ASSERT_EQ(group->size(), 3U);
   EXPECT_NE(group->recipe().find("\"doubler of tests 1\" with zero points bits=4, block=16"), std::string::npos)
       << group->recipe();
-  auto outputs = stream(*group, 1 << 16);
+  auto outputs = collect(*group, 1 << 16);
   ASSERT_TRUE(outputs.has_value()) << outputs.error().message;
   const std::vector<std::byte>& integers = (*outputs)[0];
   ASSERT_EQ(integers.size(), 3U * 3 * 8);
@@ -115,12 +100,12 @@ TEST(RowQuantizerTest, bytes_do_not_depend_on_memory_or_on_how_they_are_read) {
   Doubler quantizer(8);
   auto group =
       *quantized_blocks(std::make_shared<CountingSource>(small_floats(DType::kF16), "w"), by(quantizer, DType::kF16));
-  auto whole = stream(*group, 1 << 16);
+  auto whole = collect(*group, 1 << 16);
   ASSERT_TRUE(whole.has_value());
   EXPECT_EQ(quantizer.largest_batch, 3);
   EXPECT_EQ((*whole)[1].size(), 18U);
   quantizer.largest_batch = 0;
-  EXPECT_EQ(*stream(*group, group->scratch_for(0, 1)), *whole);
+  EXPECT_EQ(*collect(*group, group->scratch_for(0, 1)), *whole);
   EXPECT_EQ(quantizer.largest_batch, 1);
   for (size_t i = 0; i < 2; ++i) {
     auto alone = collect(*group_output(group, i));
@@ -153,7 +138,7 @@ TEST(RowQuantizerTest, rejects_what_does_not_fit) {
     Doubler quantizer(4, true, each.spoil);
     auto group = quantized_blocks(std::make_shared<CountingSource>(small_floats(), "w"), by(quantizer, each.scales));
     ASSERT_TRUE(group.has_value());
-    auto outputs = stream(**group, 1 << 16);
+    auto outputs = collect(**group, 1 << 16);
     ASSERT_FALSE(outputs.has_value()) << each.said;
     EXPECT_NE(outputs.error().message.find(each.said), std::string::npos) << outputs.error().message;
   }
@@ -164,7 +149,7 @@ TEST(RowQuantizerTest, is_not_given_what_is_not_finite) {
   const float wrong = std::numeric_limits<float>::infinity();
   std::memcpy(tensor.bytes.data() + (80 + 33) * sizeof(float), &wrong, sizeof wrong);
   Doubler quantizer(4);
-  auto outputs = stream(**quantized_blocks(std::make_shared<CountingSource>(tensor, "w"), by(quantizer)), 1 << 16);
+  auto outputs = collect(**quantized_blocks(std::make_shared<CountingSource>(tensor, "w"), by(quantizer)), 1 << 16);
   ASSERT_FALSE(outputs.has_value());
   EXPECT_NE(outputs.error().message.find("a NaN or an infinity in the block at [2, 32]"), std::string::npos);
   EXPECT_EQ(quantizer.largest_batch, 0);

@@ -175,6 +175,22 @@ inline Result<std::vector<std::byte>> collect(const TensorSource& source, size_t
   return collect(source, 0, source.elements(), scratch_bytes);
 }
 
+using Outputs = std::vector<std::vector<std::byte>>;
+
+/// What each tensor of a group gives, all at once.
+inline Result<Outputs> collect(const SourceGroup& group, size_t scratch_bytes) {
+  Outputs outputs(group.size());
+  std::vector<ByteSink> sinks;
+  for (std::vector<std::byte>& to : outputs) {
+    sinks.emplace_back([&to](std::span<const std::byte> part) {
+      to.insert(to.end(), part.begin(), part.end());
+      return Status{};
+    });
+  }
+  ARGOSY_TRY_STATUS(group.stream_to(sinks, scratch_bytes));
+  return outputs;
+}
+
 /// Elements 0, 1, 2, ... (as bytes of their position, so that all of up to 65,536 elements differ).
 inline PlainTensor counting_tensor(DType dtype, std::vector<int64_t> shape) {
   PlainTensor tensor{dtype, std::move(shape), {}};
