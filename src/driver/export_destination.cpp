@@ -8,7 +8,7 @@
 #include "driver/export_manifest.h"
 #include "io/file.h"
 #include "io/onnx/onnx_model.h"
-#include "io/output.h"
+#include "io/temporary_name.h"
 #include "io/zip.h"
 
 namespace argosy {

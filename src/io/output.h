@@ -101,7 +101,4 @@ class OutputFiles {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Whether `path` is what a run left that was killed while OutputFiles replaced the files of `main`.
-bool is_interrupted_replacement(const std::filesystem::path& path, const std::filesystem::path& main);
-
 }  // namespace argosy

@@ -14,9 +14,6 @@ namespace argosy {
 
 namespace fs = std::filesystem;
 
-// In the temporary folder: where what was there before goes.
-constexpr const char* kOld = ".old";
-
 struct OutputFiles::Impl {
   Impl(fs::path main_file, Overwrite what, TemporaryFolder folder)
       : main(std::move(main_file)), overwrite(what), temporary(std::move(folder)) {}
@@ -90,7 +87,7 @@ Status OutputFiles::commit(const MayReplace& may_replace) {
   }
   // Moved away, not removed: freeing the blocks of large files takes a while, in which the name would show nothing.
   if (names.size() > 1) {
-    fs::path old = impl.temporary.path() / kOld;
+    fs::path old = impl.temporary.path() / kReplacedFiles;
     fs::create_directory(old, failure);
     if (failure) return fail(system_error("create", old, failure.value()));
     ARGOSY_TRY_STATUS(impl.move_away(impl.main.filename(), old));
@@ -102,12 +99,8 @@ Status OutputFiles::commit(const MayReplace& may_replace) {
   ARGOSY_TRY_STATUS(impl.move(impl.main.filename()));
   fs::remove_all(impl.temporary.path(), failure);
   impl.temporary.rename({});
+  remove_stale_temporaries(impl.main);  // of a replacement that was interrupted something is left until now
   return sync_path(impl.folder());
-}
-
-bool is_interrupted_replacement(const fs::path& path, const fs::path& main) {
-  std::error_code ignored;
-  return is_temporary_of(path, main) && fs::is_directory(path / kOld, ignored);
 }
 
 }  // namespace argosy

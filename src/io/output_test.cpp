@@ -125,12 +125,16 @@ pid_t ended_process() {
   return child;
 }
 
+/// The name that a process gives its temporary of this destination.
+std::string temporary_of(pid_t process, const fs::path& destination) {
+  std::string name = temporary_name(destination).numbered(0).filename().native();
+  std::string pid = "-" + std::to_string(::getpid()) + "-";
+  return name.replace(name.find(pid), pid.size(), "-" + std::to_string(process) + "-");
+}
+
 TEST(OutputFile, removes_temporaries_of_killed_runs) {
   TestFolder folder;
-  std::string own = temporary_name(folder / "x").numbered(0).filename().native();
-  std::string stale = own, alive = own, pid = "-" + std::to_string(::getpid()) + "-";
-  stale.replace(stale.find(pid), pid.size(), "-" + std::to_string(ended_process()) + "-");
-  alive.replace(alive.find(pid), pid.size(), "-1-");
+  std::string stale = temporary_of(ended_process(), folder / "x"), alive = temporary_of(1, folder / "x");
   folder.write(stale, "left over");
   folder.write(alive, "of a process that lives");
   folder.write(stale + "-not", "not ours");
@@ -214,6 +218,24 @@ TEST(OutputFiles, leave_nothing_without_commit) {
     auto files = *OutputFiles::create(folder / "deep/m.onnx", Overwrite::kReplace);
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(folder / "deep"), fs::directory_iterator()), 0);
+}
+
+TEST(OutputFiles, show_an_interrupted_replacement_until_it_is_made_good) {
+  TestFolder folder;
+  fs::path main = folder / "m.onnx";
+  std::string left = temporary_of(ended_process(), main);
+  for (const std::string& name : {std::string("m.onnx.data"), left + "/m.onnx", left + "/.old/m.onnx"})
+    folder.write(name, "of the run that was killed");
+  {
+    auto files = *OutputFiles::create(main, Overwrite::kReplace);  // killed, or failed
+  }
+  EXPECT_TRUE(is_interrupted_replacement(folder / left, main));
+  EXPECT_FALSE(fs::exists(folder / left / "m.onnx") || fs::exists(folder / left / ".old/m.onnx"));
+  auto files = *OutputFiles::create(main, Overwrite::kReplace);
+  for (const char* name : {"m.onnx", "m.onnx.data"}) std::ofstream(files.path() / name) << "new";
+  expect_ok(files.commit());
+  EXPECT_EQ(folder.read("m.onnx.data"), "new");
+  EXPECT_EQ(folder.count(), 2u);
 }
 
 TEST(OutputFiles, rejects_what_is_there) {

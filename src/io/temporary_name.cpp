@@ -41,6 +41,15 @@ bool is_locked(const std::filesystem::path& path) {
   return !is_free;
 }
 
+/// Removes what is in a folder, but for one entry.
+void empty_folder(const std::filesystem::path& path, std::string_view kept = "") {
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator it(path, ignored), end; !ignored && it != end; it.increment(ignored)) {
+    std::error_code failure;
+    if (it->path().filename() != kept) std::filesystem::remove_all(it->path(), failure);
+  }
+}
+
 }  // namespace
 
 std::filesystem::path TemporaryName::numbered(int n) const { return folder / format("{}{}{}", prefix, n, kSuffix); }
@@ -67,6 +76,11 @@ bool is_temporary_of(const std::filesystem::path& path, const std::filesystem::p
   return name.starts_with(prefix_on_this_host(destination)) && name.ends_with(kSuffix);
 }
 
+bool is_interrupted_replacement(const std::filesystem::path& path, const std::filesystem::path& destination) {
+  std::error_code ignored;
+  return is_temporary_of(path, destination) && std::filesystem::is_directory(path / kReplacedFiles, ignored);
+}
+
 void remove_stale_temporaries(const std::filesystem::path& destination) {
   std::string prefix = prefix_on_this_host(destination);
   std::filesystem::path folder = destination.parent_path();
@@ -83,7 +97,14 @@ void remove_stale_temporaries(const std::filesystem::path& destination) {
     // The process may live in another container that shares this folder and the host's name; then it holds the lock.
     if (is_locked(it->path())) continue;
     std::error_code failure;
-    std::filesystem::remove_all(it->path(), failure);
+    bool is_missing =
+        std::filesystem::symlink_status(destination, failure).type() == std::filesystem::file_type::not_found;
+    if (is_missing && is_interrupted_replacement(it->path(), destination)) {
+      empty_folder(it->path(), kReplacedFiles);
+      empty_folder(it->path() / kReplacedFiles);
+    } else {
+      std::filesystem::remove_all(it->path(), failure);
+    }
   }
 }
 
