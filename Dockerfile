@@ -15,7 +15,7 @@ RUN python3 -m venv build/package && build/package/bin/pip install --quiet .
 FROM debian:12-slim
 # The libraries that the program is linked with.
 # hadolint ignore=DL3008
-RUN apt-get update && apt-get install -y --no-install-recommends libfmt9 libsimdjson14 python3 zlib1g && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends libfmt9 libsimdjson14 libsodium23 python3 zlib1g && rm -rf /var/lib/apt/lists/*
 COPY --from=build /argosy/build/package /argosy/build/package
 RUN /argosy/build/package/bin/argosy doctor
 ENV PATH=/argosy/build/package/bin:$PATH ARGOSY_CACHE=/cache

@@ -16,6 +16,11 @@ else()
   find_package(CLI11 REQUIRED)        # command line, in apps/cli
   find_package(tl-expected REQUIRED)  # results, in base
   find_path(TL_EXPECTED_INCLUDE_DIR tl/expected.hpp REQUIRED)
+  find_path(SODIUM_INCLUDE_DIR sodium.h REQUIRED)  # signatures, in registry
+  find_library(SODIUM_LIBRARY sodium REQUIRED)
+  add_library(sodium::sodium INTERFACE IMPORTED)
+  target_include_directories(sodium::sodium INTERFACE "${SODIUM_INCLUDE_DIR}")
+  target_link_libraries(sodium::sodium INTERFACE "${SODIUM_LIBRARY}")
   # protozero (ONNX files, in io) and flatbuffers (ExecuTorch's formats, in backends/executorch) are header-only.
   find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)
   find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h REQUIRED)

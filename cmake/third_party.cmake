@@ -13,7 +13,7 @@ function(argosy_third_party name public_name)
     set(scope PUBLIC)
     list(TRANSFORM part_SOURCES PREPEND "${ARGOSY_THIRD_PARTY}/")
     add_library(${name} STATIC ${part_SOURCES})
-    target_compile_options(${name} PRIVATE -w)
+    target_compile_options(${name} PRIVATE -w ${ARGOSY_COMPUTING_FLAGS})
     set_target_properties(${name} PROPERTIES UNITY_BUILD OFF C_VISIBILITY_PRESET hidden)
   else()
     add_library(${name} INTERFACE)
@@ -29,6 +29,14 @@ endfunction()
 argosy_third_party(argosy_fmt fmt::fmt SOURCES fmt/src/format.cc)
 argosy_third_party(argosy_simdjson simdjson::simdjson SOURCES simdjson/simdjson.cpp INCLUDES simdjson)
 argosy_third_party(argosy_zlib ZLIB::ZLIB SOURCES zlib/crc32.c INCLUDES zlib)  # its checksum is all that is used
+# Of libsodium only signatures by ed25519, and what these need.
+set(sodium_sources crypto_core/ed25519/ref10/ed25519_ref10.c crypto_hash/sha512/cp/hash_sha512_cp.c crypto_hash/sha512/hash_sha512.c
+  crypto_sign/crypto_sign.c crypto_sign/ed25519/ref10/keypair.c crypto_sign/ed25519/ref10/open.c
+  crypto_sign/ed25519/ref10/sign.c crypto_sign/ed25519/sign_ed25519.c crypto_verify/sodium/verify.c sodium/utils.c)
+list(TRANSFORM sodium_sources PREPEND sodium/)
+argosy_third_party(argosy_sodium sodium::sodium SOURCES ${sodium_sources} INCLUDES sodium/include sodium/include/sodium)
+target_sources(argosy_sodium PRIVATE "${CMAKE_CURRENT_LIST_DIR}/sodium_needs.c")
+target_compile_definitions(argosy_sodium PRIVATE CONFIGURED=1 DEV_MODE=0 NATIVE_LITTLE_ENDIAN=1 HAVE_TI_MODE=1)
 argosy_third_party(argosy_cli11 CLI11::CLI11)
 argosy_third_party(argosy_tl_expected tl::expected)
 # Our own public headers include this one.

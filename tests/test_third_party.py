@@ -24,10 +24,10 @@ def test_libraries_of_the_build_are_collected_with_their_licences() -> None:
     targets = re.findall(r"^argosy_third_party\(argosy_(\w+)", build, re.MULTILINE)
     headers = re.findall(r"^set\((\w+)_include_dir", build, re.MULTILINE)
     collected = {name.lower(): name for name in (*SOURCES, *HEADERS)}
-    other = {"fmt": "fmtlib", "cli11": "cli", "tl_expected": "tl"}
+    other = {"fmt": "fmtlib", "cli11": "cli", "tl_expected": "tl", "sodium": "libsodium"}
     assert {other.get(name, name) for name in (*targets, *headers)} == set(collected)
     licensed = set(words("libraries", "tools/test_wheel"))
-    assert {name.replace("fmtlib", "fmt") for name in collected.values()} <= licensed
+    assert {name.replace("fmtlib", "fmt").replace("libsodium", "sodium") for name in collected.values()} <= licensed
 
 
 def test_their_packages_are_pinned() -> None:

@@ -4,12 +4,13 @@
 #include "cache/cache_contents.h"
 #include "commands.h"
 #include "io/json.h"
+#include "registry.h"
+#include "registry/registry_server.h"
 #include "table.h"
 
 namespace argosy::cli {
 namespace {
 
-constexpr size_t kShownDigits = 12;
 constexpr size_t kShownName = 30;
 
 std::string_view name_of(CacheKind kind) {
@@ -108,8 +109,25 @@ void add_members(std::string_view what, const std::vector<CacheEntry>& entries, 
   writer.end_array().key("total_bytes").value(bytes_of(entries));
 }
 
+Result<std::vector<CacheEntry>> pull(const CacheOptions& options, const CaptureCache& cache,
+                                     const Environment& environment) {
+  ARGOSY_TRY(Registry registry, open_registry(environment));
+  std::vector<std::string> keys = options.keys;
+  if (keys.empty()) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(registry.location(), ignored)) {
+      return fail(ErrorCode::kInvalidInput, "a web server does not say which keys it has",
+                  "give whole keys, as argosy cache ls --json shows them");
+    }
+    ARGOSY_TRY(keys, keys_of_folder(registry.location()));
+  }
+  return pull_entries(cache, registry, keys, check_readable);
+}
+
 /// The text; the members of the summary are added.
-Result<std::string> run_action(const CacheOptions& options, const CaptureCache& cache, JsonWriter& writer) {
+Result<std::string> run_action(const CacheOptions& options, const CaptureCache& cache, const Environment& environment,
+                               Terminal& terminal) {
+  JsonWriter& writer = terminal.summary().members();
   switch (options.action) {
     case CacheAction::kList: {
       ARGOSY_TRY(std::vector<CacheEntry> entries, cache.list());
@@ -133,6 +151,31 @@ Result<std::string> run_action(const CacheOptions& options, const CaptureCache& 
       add_members("exported", entries, writer);
       return format("{}: {}\n", options.path, total_of(entries));
     }
+    case CacheAction::kKeygen: {
+      ARGOSY_TRY(SigningKey key, SigningKey::create(options.path));
+      writer.key("output").value(options.path).key("public_key").value(key.public_key().text());
+      return key.public_key().text() + "\n";
+    }
+    case CacheAction::kPush: {
+      ARGOSY_TRY(SigningKey key, SigningKey::read(options.signing_key));
+      ARGOSY_TRY(std::vector<CacheEntry> entries, chosen(cache, options.keys));
+      ARGOSY_TRY(std::vector<CacheEntry> added, push_entries(cache, entries, options.path, key));
+      writer.key("output").value(options.path).key("public_key").value(key.public_key().text());
+      add_members("pushed", added, writer);
+      return format("new in {}: {}\n", options.path, total_of(added));
+    }
+    case CacheAction::kPull: {
+      ARGOSY_TRY(std::vector<CacheEntry> added, pull(options, cache, environment));
+      writer.key("cache").value(cache.root().string());
+      add_members("added", added, writer);
+      return format("new in {}: {}\n", cache.root().string(), total_of(added));
+    }
+    case CacheAction::kServe: {
+      ARGOSY_TRY_STATUS(serve_registry(options.path, {options.host, options.port}, [&](const std::string& url) {
+        terminal.print_error(format("argosy: {} is served at {}\n", options.path, url));
+      }));
+      return "";
+    }
     case CacheAction::kImport: break;
   }
   ARGOSY_TRY(std::vector<CacheEntry> added, import_entries(cache, options.path));
@@ -144,7 +187,7 @@ Result<std::string> run_action(const CacheOptions& options, const CaptureCache& 
 }  // namespace
 
 int run_cache(const CacheOptions& options, const Environment& environment, Terminal& terminal) {
-  auto text = run_action(options, CaptureCache(environment.cache), terminal.summary().members());
+  auto text = run_action(options, CaptureCache(environment.cache), environment, terminal);
   if (!text) {
     terminal.print_error(text.error());
     return kFailed;

@@ -13,6 +13,7 @@
 #include "io/file.h"
 #include "model_source.h"
 #include "python.h"
+#include "registry.h"
 #include "stages.h"
 #include "subprocess.h"
 #include "table.h"
@@ -22,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kModule = "argosy.check";
-constexpr std::string_view kPlain = "plain";
+constexpr const char* kCheckModule = "argosy.check";
+constexpr std::string_view kPlainEngine = "plain";
 constexpr size_t kShownWrong = 8;
 constexpr uint64_t kMaxSettings = uint64_t{16} << 20;
 
@@ -35,6 +36,11 @@ template <class Adapters>
 void add_adapters(std::vector<std::string>& arguments, const Adapters& adapters) {
   for (const auto& [name, folder] : adapters)
     add(arguments, "--adapter-apart", format("{}={}", name, fs::path(folder).string()));
+}
+
+template <class Files>
+void add_inputs(std::vector<std::string>& arguments, const Files& files) {
+  for (const auto& file : files) add(arguments, "--inputs", fs::path(file).string());
 }
 
 /// What a twin's adapters are made after.
@@ -64,7 +70,7 @@ CheckOutcome run_module_check(std::vector<std::string> arguments, const fs::path
   arguments.insert(arguments.end(), {"--progress", "json", "-o", output.string()});
   if (candidate_pythons(environment).empty())
     return {CheckOutcome::Kind::kNotRun, "there is no Python to check with", ""};
-  auto ended = run_module(kModule, arguments, why, environment, terminal);
+  auto ended = run_module(kCheckModule, arguments, why, environment, terminal);
   if (!ended) {
     terminal.print_error(ended.error());
     return {CheckOutcome::Kind::kNotRun, "Python cannot be started", ""};
@@ -81,6 +87,8 @@ CheckOutcome run_module_check(std::vector<std::string> arguments, const fs::path
     terminal.print_error(report.error());
     return {CheckOutcome::Kind::kFailed, "the check's result cannot be read", ""};
   }
+  if (ended->exit_code == kDone && !report->unchecked.empty())
+    return {CheckOutcome::Kind::kNotRun, report->unchecked, ""};
   if (ended->exit_code == kDone && report->ok) {
     terminal.log(LogLevel::kInfo, format("checked {} in {}: {}, differences up to {:.1e}", report->model_class,
                                          report->engine, count_of(report->calls, "call"), report->largest));
@@ -118,7 +126,7 @@ struct ReportFile {
 CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, const Backend& backend,
                         const BackendOptions& options, const Environment& environment, Terminal& terminal) {
   CheckOutcome outcome;
-  std::string engine = backend.name == "onnx" && options.onnx.engine != kPlain ? options.onnx.engine : "";
+  std::string engine = backend.name == "onnx" && options.onnx.engine != kPlainEngine ? options.onnx.engine : "";
   auto adapters = adapters_text(request);
   if (!adapters) return {CheckOutcome::Kind::kNotRun, "an adapter cannot be read", ""};
   auto key = twin_check_key(capture, backend.name,
@@ -132,6 +140,7 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
   add(arguments, "--program", system::own_program());
   add(arguments, "--task", request.task);
   add(arguments, "--shape", request.shape);
+  add_inputs(arguments, request.inputs);
   add(arguments, "--dtype", request.dtype);
   if (request.prefill) arguments.emplace_back("--prefill");
   if (request.trust_remote_code) arguments.emplace_back("--trust-remote-code");
@@ -149,6 +158,12 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
   work.on_damaged = [&](const fs::path& path) {
     terminal.log(LogLevel::kWarn, format("{} is damaged and not used; argosy cache prune removes it", path.string()));
   };
+  auto fits = [&](const fs::path& path) -> Status {
+    ARGOSY_TRY(CheckReport report, CheckReport::read(path));
+    if (report.engine == backend.name) return {};
+    return fail(ErrorCode::kCorruptFile, format("the check is one of {}", argosy::quoted(report.engine)));
+  };
+  ask_registry(work, fits, environment, terminal);
   const StageTimes times(environment.cache);
   const std::string kind = format("check {}", backend.name), model = model_in_words(request);
   auto passed = CaptureCache(environment.cache).find(work.kind, work.key);
@@ -158,7 +173,10 @@ CheckOutcome check_twin(const CaptureRequest& request, const fs::path& capture, 
   auto obtained = obtain(CaptureCache(environment.cache), work);
   if (outcome.kind != CheckOutcome::Kind::kFailed) {
     const bool was_run = outcome.kind != CheckOutcome::Kind::kNotRun;
-    const double seconds = terminal.end_stage(was_run ? "" : obtained ? "it passed before" : "not done");
+    const double seconds = terminal.end_stage(was_run                             ? ""
+                                              : obtained && obtained->was_fetched ? "it passed elsewhere"
+                                              : obtained                          ? "it passed before"
+                                                                                  : "not done");
     if (outcome.kind == CheckOutcome::Kind::kRight) times.remember(kind, model, seconds);
   }
   if (obtained) {
@@ -186,6 +204,7 @@ CheckOutcome check_written(const fs::path& written, const std::string& variant, 
   add(arguments, "--engine", std::string(backend));
   add(arguments, "--text", given.text);
   add(arguments, "--audio", given.audio);
+  add_inputs(arguments, request.inputs);
   add_adapters(arguments, request.adapters_apart);
   if (request.trust_remote_code) arguments.emplace_back("--trust-remote-code");
   terminal.begin_stage("Verifying against PyTorch with the model's own weights");
@@ -208,10 +227,11 @@ int run_check(const CheckOptions& options, const Environment& environment, const
                                "install Python with argosy, torch and transformers, or name it by ARGOSY_PYTHON"});
     return kFailed;
   }
-  std::vector<std::string> command = {pythons[0], "-m", kModule, options.bundle, "--against", model->string()};
+  std::vector<std::string> command = {pythons[0], "-m", kCheckModule, options.bundle, "--against", model->string()};
   add(command, "--calls", options.calls);
   add(command, "--text", options.given.text);
   add(command, "--audio", options.given.audio);
+  add_inputs(command, options.inputs);
   add(command, "--variant", options.variant);
   add_adapters(command, options.adapters_apart);
   if (options.tokens > 0) add(command, "--tokens", format("{}", options.tokens));

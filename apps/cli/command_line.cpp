@@ -90,14 +90,44 @@ void add_capture(CLI::App& app, CaptureOptions& options) {
   add_model(*command, options.source, "The model's folder (config.json is enough), or ORG/NAME of the Hub");
   command->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
   command->add_option("--shape", options.shape, "Narrows dims: batch=1,sequence=1..2048");
+  add_inputs(*command, options.inputs);
   add_dtype(command, options.dtype);
   command->add_flag("--prefill", options.prefill, "Also a graph for prompts without a past");
+  add_trace(*command, options.trace);
   command->add_flag("--recapture", options.recapture, "Capture anew, whatever the cache has");
+  add_registry(*command, options.registry);
   command->add_option("-o,--output", options.output, "The .capture file to write")->required();
 }
 
+void add_registry_commands(CLI::App& command, CacheOptions& options) {
+  CLI::App* keygen =
+      command.add_subcommand("keygen", "Make a key that signs what is pushed, and print its public half");
+  keygen->add_option("path", options.path, "The file to write; keep it to yourself")->required();
+  keygen->callback([&options] { options.action = CacheAction::kKeygen; });
+  CLI::App* push =
+      command.add_subcommand("push", "Put entries into a registry's folder, which others use by --registry");
+  push->add_option("folder", options.path, "The folder; any web server may serve it")->required();
+  push->add_option("keys", options.keys, "First digits of the keys of entries (default: all)");
+  push->add_option("--sign", options.signing_key, "The key that argosy cache keygen made")->required();
+  push->callback([&options] { options.action = CacheAction::kPush; });
+  CLI::App* pull = command.add_subcommand("pull", "Take entries of a registry into the cache");
+  pull->add_option("keys", options.keys, "Whole keys (default, of a folder: all)");
+  add_registry(*pull, options.registry);
+  pull->callback([&options] { options.action = CacheAction::kPull; });
+}
+
+/// It has no result that could be JSON: it serves until it is stopped.
+void add_serve(CLI::App& command, CacheOptions& options) {
+  CLI::App* serve = command.add_subcommand("serve", "Serve a registry's folder by HTTP, for reading");
+  serve->add_option("folder", options.path, "The folder that argosy cache push wrote")->required();
+  serve->add_option("--host", options.host, "The address to listen at (default: 127.0.0.1, this machine alone)");
+  serve->add_option("--port", options.port, "0: any that is free (default: 8470)")
+      ->check(CLI::Range(0, 65535).description(""));
+  serve->callback([&options] { options.action = CacheAction::kServe; });
+}
+
 void add_cache(CLI::App& app, CacheOptions& options) {
-  CLI::App* command = app.add_subcommand("cache", "List, prune, export or import captures and weight plans");
+  CLI::App* command = app.add_subcommand("cache", "List, prune and share captures and weight plans");
   command->require_subcommand(1);
   CLI::App* list =
       command->add_subcommand("ls", "List the entries: which model each was first made for, its size and age");
@@ -116,6 +146,7 @@ void add_cache(CLI::App& app, CacheOptions& options) {
   export_command->add_option("keys", options.keys, "First digits of the keys of entries (default: all)");
   export_command->add_option("-o,--output", options.path, "The file to write, a zip")->required();
   export_command->callback([&options] { options.action = CacheAction::kExport; });
+  add_registry_commands(*command, options);
 }
 
 void add_weights(CLI::App& app, WeightsOptions& options) {
@@ -128,6 +159,7 @@ void add_weights(CLI::App& app, WeightsOptions& options) {
   add_dtype(command, options.dtype);
   command->add_option("--adapter", options.adapter, "The folder of a LoRA adapter of PEFT, which is merged");
   command->add_flag("--replan", options.replan, "Plan anew, whatever the cache has");
+  add_registry(*command, options.registry);
   command->add_option("-o,--output", options.output, "The .safetensors file to write")->required();
 }
 
@@ -138,6 +170,7 @@ void add_check(CLI::App& app, CheckOptions& options) {
   command->add_option("--calls", options.calls, "Which ones: edge, observed, greedy, text (default: all), by commas");
   command->add_option("--text", options.given.text, "A file of text that both read, for figures of quality");
   command->add_option("--audio", options.given.audio, "A WAV file that both hear, for figures of quality");
+  add_inputs(*command, options.inputs);
   command->add_option("--variant", options.variant,
                       "Of a bundle that has several: fp32, q4 and so on (default: its first)");
   add_adapters_apart(*command, options.adapters_apart,
@@ -184,6 +217,47 @@ void add_push(CLI::App& app, PushOptions& options) {
   command->add_flag("--private", options.is_private, "If the repository is made, only its owners see it");
   command->add_flag("--all-files", options.all_files, "Everything in the folder, also what no export wrote");
   command->add_flag("--dry-run", options.dry_run, "Say what would be sent, and ask nothing of any server");
+}
+
+/// Bytes, as 512MB says them.
+template <class Size>
+void add_size(CLI::App& command, const std::string& flag, Size& size, const std::string& what) {
+  command.add_option(flag, size, what)
+      ->transform(CLI::AsSizeValue(true).description(""))
+      ->transform(CLI::Validator(
+          [](std::string& text) { return text.starts_with('-') ? text + " is not a size, such as 8GB" : ""; }, ""));
+}
+
+void add_sweep(CLI::App& app, SweepOptions& options) {
+  CLI::App* command = app.add_subcommand("sweep", "Export many models and report on them, by python -m argosy.sweep");
+  command->add_option("jobs_file", options.jobs_file, "One JSON object a line, each a job: {\"model\": …}")->required();
+  command->add_option("-o,--output", options.output,
+                      "The folder for results and exports (default: as the file, without .jsonl)");
+  command->add_option("--jobs", options.jobs, "How many at a time (default: as cores and memory allow)")
+      ->check(CLI::Range(1, 4096).description(""));
+  command->add_option("--seconds", options.seconds, "The most that one job may take (default: 3600; 0: any)")
+      ->check(CLI::Range(0.0, 1e9).description(""));
+  add_size(*command, "--memory", options.memory,
+           "The most memory for one job, such as 8GB (default: its share of the machine's; 0: any)");
+  add_size(*command, "--disk", options.disk, "The most room on the disk for one job, such as 20GB (default: any)");
+  command->add_option("--retries", options.retries, "How often to repeat what the machine ended (default: 1)")
+      ->check(CLI::Range(0, 100).description(""));
+  command->add_flag("--retry-failed", options.retries_failed, "Run jobs again that ended badly");
+  command->add_flag("--discard", options.discard, "Keep results alone, not what was exported");
+  command->add_option("--shard", options.shard,
+                      "I/N: only this part of the jobs, such as 1/8; parts may share a folder");
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "--ray",
+          [&options](const std::vector<std::string>& address) {
+            options.uses_ray = true;
+            if (!address.empty()) options.ray = address.front();
+          },
+          "Hand the jobs to the Ray cluster there (default: that of RAY_ADDRESS, else one on this machine)")
+      ->expected(0, 1);
+  command->add_option("--report", options.reported,
+                      "Run nothing: report on the results in these folders, such as those of shards");
+  command->add_option("--compare", options.compared, "The folder of an earlier sweep, to say what is different");
 }
 
 void add_lint(CLI::App& app, LintOptions& options) {
@@ -243,7 +317,7 @@ void add_completion(CLI::App& app, std::string& shell) {
 /// As help lists commands.
 void group_by_topic(CLI::App& app) {
   const std::pair<const char*, std::vector<const char*>> topics[] = {
-      {"Make", {"export", "capture", "weights"}},
+      {"Make", {"export", "sweep", "capture", "weights"}},
       {"Look and try", {"explain", "inspect", "run", "check", "lint"}},
       {"Share and keep", {"push", "cache", "doctor", "completion"}},
       {"For developers of argosy", {"opt", "replay"}},
@@ -289,6 +363,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   CheckOptions check_options;
   RunOptions run_options;
   PushOptions push;
+  SweepOptions sweep;
   LintOptions lint;
   std::string shell;
 
@@ -306,11 +381,13 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   add_check(app, check_options);
   add_lint(app, lint);
   add_push(app, push);
+  add_sweep(app, sweep);
   add_cache(app, cache);
   add_doctor(app);
   add_opt(app, opt);
   add_replay(app, replay);
   add_json(app, result.global.json);
+  add_serve(*app.get_subcommand("cache"), cache);
   add_completion(app, shell);
   group_by_topic(app);
 
@@ -357,6 +434,7 @@ std::optional<CommandLine> parse_command_line(std::vector<std::string> arguments
   if (app.got_subcommand("check")) result.command = std::move(check_options);
   if (app.got_subcommand("run")) result.command = std::move(run_options);
   if (app.got_subcommand("push")) result.command = std::move(push);
+  if (app.got_subcommand("sweep")) result.command = std::move(sweep);
   if (app.got_subcommand("lint")) result.command = std::move(lint);
   if (app.got_subcommand("doctor")) result.command = DoctorOptions{};
   return result;

@@ -65,6 +65,33 @@ void add_adapters_apart(CLI::App& command, std::map<std::string, std::string>& a
   command.add_option_function<std::vector<std::string>>("--adapter-apart", read, what)->allow_extra_args(false);
 }
 
+void add_registry(CLI::App& command, RegistryOptions& options) {
+  command.add_option("--registry", options.location,
+                     "Where others share captures, asked before Python: a folder or http://… (default: "
+                     "ARGOSY_REGISTRY's)");
+  command
+      .add_option("--registry-key", options.keys,
+                  "A public key whose signatures there are trusted (default: those in registry-keys.txt); again for "
+                  "another")
+      ->allow_extra_args(false);
+}
+
+void add_inputs(CLI::App& command, std::vector<std::string>& files) {
+  command
+      .add_option("--inputs", files,
+                  "Sample inputs of forward by their names (.safetensors, .npz), which becomes one graph; again for "
+                  "other sizes, which then vary")
+      ->allow_extra_args(false);
+}
+
+void add_trace(CLI::App& command, std::string& trace) {
+  command
+      .add_option(
+          "--trace", trace,
+          "How graphs are captured: whole (default), or stamped: few layers are traced and the others are copies")
+      ->check(one_of({"whole", "stamped"}));
+}
+
 void add_dtype(CLI::App* command, std::string& dtype) {
   command->add_option("--dtype", dtype, "auto (default: the configuration's), float32, float16 or bfloat16; fp32 …")
       ->transform(CLI::Transformer(names_of_dtypes()).description(""))
@@ -139,6 +166,7 @@ CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::strin
   add_model(*command, options.source, "The model's folder, or ORG/NAME of the Hub");
   command->add_option("--task", options.task, "Such as text-generation; by default what the model's class is for");
   command->add_option("--shape", options.shape, "Narrows dims: batch=1,sequence=1..2048");
+  add_inputs(*command, options.inputs);
   command->add_flag("--prefill", options.prefill, "Also a program for prompts without a past");
   has_variants ? add_variants(command, options) : add_dtype(command, options.dtype);
   command->add_option("--adapter", options.adapter, "The folder of a LoRA adapter of PEFT, which is merged");
@@ -169,7 +197,9 @@ CLI::App* add_backend(CLI::App& parent, ExportOptions& options, const std::strin
       ->check(CLI::Range(0.0, 1.0).description(""));
   command->add_option("--max-kl", options.least.divergence, "With --check full: fail if the KL divergence is larger")
       ->check(CLI::NonNegativeNumber.description(""));
+  add_trace(*command, options.trace);
   command->add_flag("--recapture", options.recapture, "Capture and plan anew, whatever the cache has");
+  add_registry(*command, options.registry);
   command->add_flag("--dry-run", options.dry_run, "Say what would be written and what it takes, and write nothing");
   command->add_option("--dump-ir", options.watch.dump_dir, "For developers: write the program after each pass there");
   command->add_option("--after", options.watch.dump_after, "With --dump-ir: only after these passes, by commas")

@@ -43,7 +43,13 @@ void add_model(CLI::App& command, ModelOptions& options, const std::string& what
 /// --adapter-apart NAME=DIR, any number of times.
 void add_adapters_apart(CLI::App& command, std::map<std::string, std::string>& adapters, const std::string& what);
 
+/// Where others share captures.
+void add_registry(CLI::App& command, RegistryOptions& options);
 void add_dtype(CLI::App* command, std::string& dtype);
+
+/// What forward is called with, where the user gives that.
+void add_inputs(CLI::App& command, std::vector<std::string>& files);
+void add_trace(CLI::App& command, std::string& trace);
 
 /// Of those that run files of that backend; "": of all.
 std::vector<std::string> names_of_engines(std::string_view backend = "");

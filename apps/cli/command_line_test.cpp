@@ -159,6 +159,22 @@ TEST(CommandLineTest, push_takes_a_folder_and_a_repository_and_no_token) {
   EXPECT_EQ(refused({"push", "out", "org/name", "--token", "secret"}), kUsage);
 }
 
+TEST(CommandLineTest, sweep_takes_jobs_limits_and_a_cluster_with_or_without_an_address) {
+  auto options = std::get<SweepOptions>(
+      parsed({"sweep", "jobs.jsonl", "--memory", "8GB", "--disk=2MB", "--shard", "1/8", "--jobs", "3"}).command);
+  EXPECT_EQ(options.jobs_file, "jobs.jsonl");
+  EXPECT_EQ(options.memory, int64_t{8'000'000'000});
+  EXPECT_EQ(options.disk, uint64_t{2'000'000});
+  EXPECT_LT(options.seconds, 0);
+  EXPECT_FALSE(options.uses_ray);
+  EXPECT_TRUE(std::get<SweepOptions>(parsed({"sweep", "jobs.jsonl", "--ray"}).command).uses_ray);
+  EXPECT_EQ(std::get<SweepOptions>(parsed({"sweep", "jobs.jsonl", "--ray", "host:1"}).command).ray, "host:1");
+  auto reported = std::get<SweepOptions>(parsed({"sweep", "jobs.jsonl", "--report", "a", "b"}).command).reported;
+  EXPECT_EQ(reported, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(refused({"sweep"}), kUsage);
+  EXPECT_EQ(refused({"sweep", "jobs.jsonl", "--memory", "-1"}), kUsage);
+}
+
 TEST(CommandLineTest, check_takes_a_number_of_tokens) {
   EXPECT_EQ(std::get<CheckOptions>(parsed({"check", "b", "--against", "m", "--tokens", "32"}).command).tokens, 32);
   EXPECT_EQ(refused({"check", "b", "--against", "m", "--tokens", "0"}), kUsage);

@@ -19,6 +19,8 @@ int run_check(const CheckOptions& options, const Environment& environment, const
               Terminal& terminal);
 int run_run(const RunOptions& options, const Environment& environment, Terminal& terminal);
 int run_push(const PushOptions& options, const Environment& environment, Terminal& terminal);
+int run_sweep(const SweepOptions& options, const Environment& environment, const GlobalOptions& global,
+              Terminal& terminal);
 int run_lint(const LintOptions& options, const Environment& environment, Terminal& terminal);
 int run_doctor(const DoctorOptions& options, const Environment& environment, Terminal& terminal);
 

@@ -13,7 +13,7 @@
 namespace argosy::cli {
 namespace {
 
-constexpr auto kTimeout = std::chrono::seconds(20);  // a cold Python on a slow disk
+constexpr auto kVersionsTimeout = std::chrono::seconds(20);  // a cold Python on a slow disk
 
 // Versions come from the packages' metadata, so that nothing heavy is imported.
 constexpr const char* kPackages = R"(
@@ -53,7 +53,7 @@ struct DoctorReport {
 
 void ask_python(DoctorReport& report, const Environment& environment) {
   for (const std::string& path : candidate_pythons(environment)) {
-    auto output = output_of({path, "-c", kPackages}, kTimeout);
+    auto output = output_of({path, "-c", kPackages}, kVersionsTimeout);
     if (!output) continue;
     report.python_path = path;
     std::istringstream lines(*output);
@@ -66,7 +66,7 @@ void ask_python(DoctorReport& report, const Environment& environment) {
 void ask_node(DoctorReport& report) {
   report.node_path = find_program("node");
   if (!report.node_path) return;
-  report.node_version = output_of({*report.node_path, "--version"}, kTimeout).value_or("");
+  report.node_version = output_of({*report.node_path, "--version"}, kVersionsTimeout).value_or("");
   while (!report.node_version.empty() && report.node_version.back() <= ' ') report.node_version.pop_back();
 }
 

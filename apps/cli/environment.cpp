@@ -45,6 +45,13 @@ Environment read_environment() {
   if (!base.is_absolute()) base = variable("HOME") / std::filesystem::path(".cache");
   environment.cache = variable("ARGOSY_CACHE");
   if (environment.cache.empty()) environment.cache = base / "argosy";
+  environment.registry.location = variable("ARGOSY_REGISTRY").native();
+  environment.trusted_keys = variable("ARGOSY_REGISTRY_KEYS");
+  if (environment.trusted_keys.empty()) {
+    std::filesystem::path settings = variable("XDG_CONFIG_HOME");
+    if (!settings.is_absolute()) settings = variable("HOME") / std::filesystem::path(".config");
+    environment.trusted_keys = settings / "argosy/registry-keys.txt";
+  }
   environment.python = variable("ARGOSY_PYTHON");
   environment.python_paths = python_paths();
   environment.hub_cache = hub_variable("HF_HUB_CACHE");

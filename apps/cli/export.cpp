@@ -107,7 +107,9 @@ Result<std::string> state_in_cache(const std::string& named, const PythonWork& w
   if (!named.empty()) return named;
   if (work.renew) return "to be made anew by Python";
   ARGOSY_TRY(auto entry, CaptureCache(environment.cache).find(work.kind, work.key));
-  return entry ? std::string(kInCache) : "not in the cache, to be made by Python";
+  if (entry) return std::string(kInCache);
+  return environment.registry.location.empty() ? "not in the cache, to be made by Python"
+                                               : "not in the cache, to be asked of the registry or made by Python";
 }
 
 /// Whether captures and plans are at hand; rows of the table say so.
@@ -204,7 +206,8 @@ Result<std::vector<ExportCheck>> check_jobs(const ExportJobs& jobs, const Backen
   return checks;
 }
 
-/// How many stages the export has from here on: what Python makes and the cache lacks, lowering, checks, writing.
+/// How many stages the export has from here on, 0 if that cannot be told: what Python makes and the cache lacks,
+/// lowering, checks, writing.
 Result<size_t> count_stages(const ExportJobs& jobs, const Environment& environment) {
   size_t count = 2;
   std::set<std::string> made;
@@ -212,7 +215,10 @@ Result<size_t> count_stages(const ExportJobs& jobs, const Environment& environme
     for (const auto& [named, work] :
          {std::pair(&job->options.capture, &job->capture_work), std::pair(&job->options.plan, &job->plan_work)}) {
       ARGOSY_TRY(std::string state, state_in_cache(*named, *work, environment));
-      if (named->empty() && state != kInCache && made.insert(work->key).second) ++count;
+      if (!named->empty() || state == kInCache || !made.insert(work->key).second) continue;
+      // Nobody knows yet whether the registry has it, or Python is to make it.
+      if (!environment.registry.location.empty() && !work->renew) return 0;
+      ++count;
     }
     if (sees_values(*job)) ++count;
     if (!job->earlier && job->options.check != CheckMode::kOff) ++count;

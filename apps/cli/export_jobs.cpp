@@ -159,6 +159,8 @@ std::vector<std::string> options_of_graphs(const ExportJob& job) {
   std::vector<std::string> asked;
   if (!job.options.task.empty()) asked.push_back(format("--task={}", job.options.task));
   if (!job.options.shape.empty()) asked.push_back(format("--shape={}", job.options.shape));
+  for (const std::string& file : job.options.inputs)
+    asked.push_back(format("--inputs={}", fs::path(file).filename().string()));
   if (job.options.prefill) asked.emplace_back("--prefill");
   for (const auto& [name, folder] : job.request.adapters_apart) asked.push_back(format("--adapter-apart={}", name));
   if (job.request.dtype != "auto") asked.push_back(format("--dtype={}", job.request.dtype));

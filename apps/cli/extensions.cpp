@@ -13,7 +13,7 @@
 namespace argosy::cli {
 namespace {
 
-constexpr auto kTimeout = std::chrono::seconds(60);
+constexpr auto kAnswerTimeout = std::chrono::seconds(60);
 
 }  // namespace
 
@@ -25,7 +25,7 @@ std::string installed_extensions(const Environment& environment) {
   const std::filesystem::path path = extension_answers(environment.cache) / format("{}.json", hash);
   if (auto known = remembered_extensions(path)) return *known;
   // A Python without argosy has none, and cannot make what they would change.
-  auto answer = output_of({pythons[0], "-m", "argosy.extensions"}, kTimeout);
+  auto answer = output_of({pythons[0], "-m", "argosy.extensions"}, kAnswerTimeout);
   if (!answer) return "";
   auto text = extensions_of_answer(*answer);
   if (!text) return "";

@@ -26,14 +26,22 @@ struct GlobalOptions {
   std::string command;  // as it is called: "export onnx"
 };
 
+/// Where others share what caches hold, and whose signatures there are trusted.
+struct RegistryOptions {
+  std::string location;           // a folder, or http://…; empty: none is asked
+  std::vector<std::string> keys;  // public keys, besides those of a file
+};
+
 /// What the environment says. Read here and nowhere below.
 struct Environment {
-  std::filesystem::path cache;      // ARGOSY_CACHE, else the platform's; may not exist
-  std::filesystem::path schemas;    // ARGOSY_SCHEMAS, else op_schemas.txt in the cache; may not exist
-  std::filesystem::path python;     // ARGOSY_PYTHON; empty: none is named
-  std::string python_paths;         // what else decides which packages Python has, as one text
-  std::filesystem::path hub_cache;  // HF_HUB_CACHE, else hub in HF_HOME, else the platform's; may not exist
-  bool offline = false;             // HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE: nothing is to be downloaded
+  std::filesystem::path cache;         // ARGOSY_CACHE, else the platform's; may not exist
+  std::filesystem::path schemas;       // ARGOSY_SCHEMAS, else op_schemas.txt in the cache; may not exist
+  std::filesystem::path python;        // ARGOSY_PYTHON; empty: none is named
+  std::string python_paths;            // what else decides which packages Python has, as one text
+  std::filesystem::path hub_cache;     // HF_HUB_CACHE, else hub in HF_HOME, else the platform's; may not exist
+  RegistryOptions registry;            // ARGOSY_REGISTRY
+  std::filesystem::path trusted_keys;  // ARGOSY_REGISTRY_KEYS, else registry-keys.txt in the settings' folder
+  bool offline = false;                // HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE: nothing is to be downloaded
 };
 Environment read_environment();
 /// Whether a terminal's colours are wanted: NO_COLOR is not set, and TERM is not "dumb".
@@ -89,23 +97,30 @@ struct GraphOptions {
   std::string task;
   std::string shape;
   std::string dtype = "auto";
+  std::vector<std::string> inputs;  // files of what forward is called with; none: Python makes inputs
+  std::string trace = "whole";      // or "stamped": few layers are traced, the others are copies
   bool prefill = false;
   bool recapture = false;
+  RegistryOptions registry;
 };
 
 struct CaptureOptions : GraphOptions {
   std::string output;
 };
 
-enum class CacheAction : uint8_t { kList, kPrune, kImport, kExport };
+enum class CacheAction : uint8_t { kList, kPrune, kImport, kExport, kKeygen, kPush, kPull, kServe };
 
 struct CacheOptions {
   CacheAction action = CacheAction::kList;
   bool is_long = false;
   bool all = false, dry_run = false;
   int older_than_days = -1;  // negative: of any age
-  std::string path;          // what to import, or where to export to
+  std::string path;          // what to import, or where to export to; a registry's folder; a new key
   std::vector<std::string> keys;
+  std::string signing_key;  // a file, to push with
+  RegistryOptions registry;
+  std::string host = "127.0.0.1";
+  uint16_t port = 8470;
 };
 
 struct WeightsOptions {
@@ -116,6 +131,7 @@ struct WeightsOptions {
   std::string adapter;  // a folder; empty: none
   std::string output;
   bool replan = false;
+  RegistryOptions registry;
 };
 
 enum class CheckMode : uint8_t { kTwin, kFull, kOff };
@@ -160,6 +176,7 @@ struct CheckOptions {
   ModelOptions source;  // what it was exported from
   std::string calls;    // which ones; empty: all
   CheckedOn given;
+  std::vector<std::string> inputs;                    // files, of what it was captured with
   std::string variant;                                // of several in a bundle; empty: what its engine opens by itself
   std::map<std::string, std::string> adapters_apart;  // folders by names, of adapters that the bundle has
   int tokens = 0;                                     // greedy ones in the bundle's engine, instead of calls; 0: calls
@@ -189,6 +206,23 @@ struct PushOptions {
   bool dry_run = false;
 };
 
+struct SweepOptions {
+  std::string jobs_file;
+  std::string output;   // a folder; empty: by the file's name
+  int jobs = 0;         // at a time; 0: as cores and memory allow
+  double seconds = -1;  // for one job; negative: the default
+  int64_t memory = -1;  // likewise, bytes
+  uint64_t disk = 0;    // 0: any
+  int retries = 1;      // of jobs that the machine ended
+  bool retries_failed = false;
+  bool discard = false;               // no exports are kept
+  std::string shard;                  // "2/8"; empty: all
+  bool uses_ray = false;              // jobs are handed to a cluster
+  std::string ray;                    // its address; empty: RAY_ADDRESS, or one on this machine
+  std::vector<std::string> reported;  // folders that are reported on, and nothing is run
+  std::string compared;               // the folder of an earlier sweep
+};
+
 struct LintOptions {
   std::string folder;
   std::string engine;  // empty: the one that the folder is for
@@ -197,9 +231,9 @@ struct LintOptions {
 
 struct DoctorOptions {};
 
-using CommandOptions =
-    std::variant<InspectOptions, ExplainOptions, OptOptions, ReplayOptions, CaptureOptions, CacheOptions,
-                 WeightsOptions, ExportOptions, CheckOptions, RunOptions, PushOptions, LintOptions, DoctorOptions>;
+using CommandOptions = std::variant<InspectOptions, ExplainOptions, OptOptions, ReplayOptions, CaptureOptions,
+                                    CacheOptions, WeightsOptions, ExportOptions, CheckOptions, RunOptions, PushOptions,
+                                    SweepOptions, LintOptions, DoctorOptions>;
 
 /// Exit codes of the program.
 enum ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kWrong = 3 };  // kWrong: checked, and not as it should be

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kModule = "argosy.bundle_engine_process";
+constexpr const char* kEngineModule = "argosy.bundle_engine_process";
 constexpr const char* kAnswer = "the answer of argosy.bundle_engine_process";
 
 /// One request: a line of JSON that names what to do and with which folder. The answer is another line.
@@ -82,7 +82,7 @@ Error unknown_engine(const std::string& name) {
 Status find_own_engine(OnnxOptions& options, const Environment& environment) {
   if (engines::find_engine(options.engine) != nullptr) return {};
   ARGOSY_TRY(ExtensionProcess started,
-             start_extension(kModule, options.engine, unknown_engine(options.engine), environment));
+             start_extension(kEngineModule, options.engine, unknown_engine(options.engine), environment));
   JsonView about = started.about.root();
   auto own = std::make_shared<OwnEngine>();
   own->name = options.engine;

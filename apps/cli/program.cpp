@@ -11,12 +11,24 @@
 #include "base/text.h"
 #include "command_line.h"
 #include "commands.h"
+#include "registry.h"
 
 namespace argosy::cli {
 namespace {
 
+/// What the command line says of a registry; null: nothing.
+const RegistryOptions* registry_of(const CommandOptions& command) {
+  if (const auto* options = std::get_if<CaptureOptions>(&command)) return &options->registry;
+  if (const auto* options = std::get_if<WeightsOptions>(&command)) return &options->registry;
+  if (const auto* options = std::get_if<ExportOptions>(&command)) return &options->registry;
+  if (const auto* options = std::get_if<CacheOptions>(&command)) return &options->registry;
+  return nullptr;
+}
+
 int run(const CommandLine& command_line, Terminal& terminal) {
   Environment environment = read_environment();
+  if (const RegistryOptions* options = registry_of(command_line.command))
+    environment = with_registry(environment, *options);
   if (const auto* options = std::get_if<InspectOptions>(&command_line.command)) {
     return run_inspect(*options, environment, terminal);
   }
@@ -45,6 +57,9 @@ int run(const CommandLine& command_line, Terminal& terminal) {
   }
   if (const auto* options = std::get_if<PushOptions>(&command_line.command)) {
     return run_push(*options, environment, terminal);
+  }
+  if (const auto* options = std::get_if<SweepOptions>(&command_line.command)) {
+    return run_sweep(*options, environment, command_line.global, terminal);
   }
   if (const auto* options = std::get_if<LintOptions>(&command_line.command)) {
     return run_lint(*options, environment, terminal);

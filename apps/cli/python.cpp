@@ -4,7 +4,9 @@
 
 #include "base/text.h"
 #include "extensions.h"
+#include "frontends/capture/weight_plan.h"
 #include "io/json.h"
+#include "registry.h"
 #include "stages.h"
 #include "subprocess.h"
 
@@ -12,7 +14,9 @@ namespace argosy::cli {
 namespace {
 
 constexpr const char* kImportHint =
-    "or bring one from another machine: argosy cache export there, argosy cache import here";
+    "or bring one from another machine: argosy cache export there, argosy cache import here; or name a registry that "
+    "has "
+    "it: --registry";
 
 Error no_python(const std::string& why, const Environment& environment) {
   return {ErrorCode::kNotFound,
@@ -26,7 +30,7 @@ std::string_view module_of(CacheKind kind) {
   return kind == CacheKind::kCapture ? "argosy.capture" : "argosy.capture.weight_plan";
 }
 
-std::string_view name_of(CacheKind kind) { return kind == CacheKind::kCapture ? "capture" : "weight plan"; }
+std::string_view words_for(CacheKind kind) { return kind == CacheKind::kCapture ? "capture" : "weight plan"; }
 
 std::vector<std::string> arguments_of(const PythonWork& work, const std::filesystem::path& output) {
   std::vector<std::string> command = {"--model", work.request.model.string()};
@@ -42,7 +46,9 @@ std::vector<std::string> arguments_of(const PythonWork& work, const std::filesys
   }
   if (work.kind == CacheKind::kCapture) {
     add("--shape", work.request.shape);
+    for (const auto& file : work.request.inputs) add("--inputs", file.string());
     if (work.request.prefill) command.emplace_back("--prefill");
+    if (work.request.trace != "whole") add("--trace", work.request.trace);
     add("--progress", "json");
   }
   add("--dtype", work.request.dtype);
@@ -75,13 +81,13 @@ ProgressLine progress_of(std::string_view line) {
 std::string stage_of(const PythonWork& work, const std::string& model, const StageTimes& times) {
   const bool is_capture = work.kind == CacheKind::kCapture;
   return format("{} {}{}", is_capture ? "Tracing" : "Planning the weights of", model,
-                in_brackets(work.renew ? "anew" : "first time", times.expected(name_of(work.kind), model)));
+                in_brackets(work.renew ? "anew" : "first time", times.expected(words_for(work.kind), model)));
 }
 
 Status run(const PythonWork& work, const std::filesystem::path& output, const Environment& environment,
            Terminal& terminal) {
-  std::string why = work.renew ? format("the {} is asked for anew", name_of(work.kind))
-                               : format("the cache has no {} of this model", name_of(work.kind));
+  std::string why = work.renew ? format("the {} is asked for anew", words_for(work.kind))
+                               : format("the cache has no {} of this model", words_for(work.kind));
   if (candidate_pythons(environment).empty()) return fail(no_python(why, environment));
   const std::string model = model_in_words(work.request);
   const StageTimes times(environment.cache);
@@ -90,10 +96,10 @@ Status run(const PythonWork& work, const std::filesystem::path& output, const En
                           work.check_components);
   if (!ended) return fail(std::move(ended.error()));
   if (ended->exit_code == 0) {
-    times.remember(name_of(work.kind), model, terminal.end_stage());
+    times.remember(words_for(work.kind), model, terminal.end_stage());
     return {};
   }
-  Error error = python_failure(*ended, format("no {} was made", name_of(work.kind)),
+  Error error = python_failure(*ended, format("no {} was made", words_for(work.kind)),
                                "the first export of an architecture needs torch and transformers",
                                ErrorCode::kInvalidInput, environment);
   if (!ended->missing_package().empty()) error.hint += format("; {}", kImportHint);
@@ -124,6 +130,8 @@ CaptureRequest capture_request(const GraphOptions& options, const std::filesyste
   request.task = options.task;
   request.shape = options.shape;
   request.dtype = options.dtype;
+  request.inputs.assign(options.inputs.begin(), options.inputs.end());
+  request.trace = options.trace;
   request.prefill = options.prefill;
   request.trust_remote_code = options.source.trust_remote_code;
   request.extensions = installed_extensions(environment);
@@ -142,6 +150,7 @@ Result<PythonWork> weight_plan_work(const CaptureRequest& request, const Checkpo
   work.kind = CacheKind::kWeightPlan;
   work.request = for_weight_plan(request);
   ARGOSY_TRY(work.key, weight_plan_key(work.request, checkpoint));
+  work.checkpoint_hash = headers_hash(checkpoint);
   return work;
 }
 
@@ -201,11 +210,18 @@ Result<Obtained> obtain_by_python(const PythonWork& work, const Environment& env
   cache_work.renew = work.renew;
   cache_work.make = [&](const std::filesystem::path& output) { return run(work, output, environment, terminal); };
   cache_work.on_wait = [&] {
-    terminal.print_error(format("argosy: another process makes the same {}; waiting for it\n", name_of(work.kind)));
+    terminal.print_error(format("argosy: another process makes the same {}; waiting for it\n", words_for(work.kind)));
   };
   cache_work.on_damaged = [&](const std::filesystem::path& path) {
     terminal.log(LogLevel::kWarn, format("{} is damaged and not used; argosy cache prune removes it", path.string()));
   };
+  auto fits = [&](const std::filesystem::path& path) -> Status {
+    if (work.kind == CacheKind::kCapture) return check_configuration(path, work.request.model);
+    ARGOSY_TRY(WeightPlan plan, WeightPlan::read(path));
+    if (plan.checkpoint_hash() == work.checkpoint_hash) return {};
+    return fail(ErrorCode::kCorruptFile, "the weight plan is for tensors of other names or shapes");
+  };
+  ask_registry(cache_work, fits, environment, terminal);
   return obtain(CaptureCache(environment.cache), cache_work);
 }
 

@@ -28,6 +28,7 @@ struct PythonWork {
   CacheKind kind = CacheKind::kCapture;
   CaptureRequest request;
   std::string key;
+  std::string checkpoint_hash;  // of a plan: headers_hash() of what it is for
   bool renew = false;
   ComponentHook check_components;  // of a capture that is made; may be empty
 };

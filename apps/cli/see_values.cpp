@@ -47,6 +47,7 @@ Status see(ExportJob& job, const Backend& backend, const ExportDestination& dest
   if (!options.task.empty()) arguments.push_back(format("--option=--task={}", options.task));
   if (!options.shape.empty()) arguments.push_back(format("--option=--shape={}", options.shape));
   if (!options.adapter.empty()) arguments.push_back(format("--option=--adapter={}", options.adapter));
+  for (const std::string& file : options.inputs) arguments.push_back(format("--option=--inputs={}", file));
   if (options.prefill) arguments.emplace_back("--option=--prefill");
   if (options.source.trust_remote_code) {
     arguments.emplace_back("--trust-remote-code");

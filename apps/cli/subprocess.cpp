@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -23,11 +24,17 @@ constexpr int kTickMilliseconds = 1000;
 
 enum class Errors : uint8_t { kDrop, kWithOutput };
 
-/// Uses up the actions.
-bool spawn(const std::vector<std::string>& command, posix_spawn_file_actions_t& actions, pid_t& pid) {
+/// As the system wants arguments; they live as long as the command.
+std::vector<char*> pointers_to(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  return arguments;
+}
+
+/// Uses up the actions.
+bool spawn(const std::vector<std::string>& command, posix_spawn_file_actions_t& actions, pid_t& pid) {
+  std::vector<char*> arguments = pointers_to(command);
   int error = posix_spawn(&pid, arguments[0], &actions, nullptr, arguments.data(), system::environment());
   posix_spawn_file_actions_destroy(&actions);
   return error == 0;
@@ -155,6 +162,12 @@ std::optional<int> run_through(const std::vector<std::string>& command, Input in
   pid_t pid = 0;
   if (!spawn(command, actions, pid)) return std::nullopt;
   return exit_code_of(pid);
+}
+
+void become(const std::vector<std::string>& command) {
+  std::vector<char*> arguments = pointers_to(command);
+  std::fflush(nullptr);
+  execve(arguments[0], arguments.data(), system::environment());
 }
 
 std::unique_ptr<Conversation> Conversation::start(const std::vector<std::string>& command) {

@@ -37,6 +37,9 @@ enum class Input : uint8_t { kNone, kOwn };
 /// The same with this program's stdout and stderr, for what users are to see as it is.
 std::optional<int> run_through(const std::vector<std::string>& command, Input input = Input::kNone);
 
+/// Becomes a program, with this one's stdin, stdout and stderr. Returns only if it cannot be started.
+void become(const std::vector<std::string>& command);
+
 /// A program that is given bytes on stdin and answers on stdout, while this lives; at its end it is killed. stderr is
 /// closed to it. For one thread at a time.
 class Conversation {

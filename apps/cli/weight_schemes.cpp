@@ -19,7 +19,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers go to Python as they are in memory");
 
-constexpr const char* kModule = "argosy.weight_scheme_process";
+constexpr const char* kSchemeModule = "argosy.weight_scheme_process";
 constexpr uint64_t kNoError = 0;  // else the length of an error, as JSON
 constexpr uint64_t kMostOfError = 1 << 20;
 
@@ -73,7 +73,7 @@ class PythonQuantizer final : public RowQuantizer {
 Status find_weight_scheme(onnx::Quantization& how, const Environment& environment) {
   if (how.own_name.empty() || how.own != nullptr) return {};
   ARGOSY_TRY(ExtensionProcess started,
-             start_extension(kModule, how.own_name, onnx::unknown_scheme(how.own_name), environment));
+             start_extension(kSchemeModule, how.own_name, onnx::unknown_scheme(how.own_name), environment));
   JsonView scheme = started.about.root();
   const int64_t bits = scheme.find("bits").as_integer().value_or(0);
   const int64_t block = scheme.find("block").as_integer().value_or(0);

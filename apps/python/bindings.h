@@ -22,5 +22,6 @@ T unwrap(Result<T> result) {
 void bind_checkpoint(nanobind::module_& module);
 void bind_onnx(nanobind::module_& module);
 void bind_executorch(nanobind::module_& module);
+void bind_stamp(nanobind::module_& module);
 
 }  // namespace argosy

@@ -31,4 +31,5 @@ NB_MODULE(_core, module) {
   argosy::bind_checkpoint(module);
   argosy::bind_onnx(module);
   argosy::bind_executorch(module);
+  argosy::bind_stamp(module);
 }

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from .errors import ExportError
+from .registering import register_once
 
 #: Engines of our own; a registered one's bundles are based on those of one for ONNX.
 _OURS = ("genai", "transformersjs", "optimum", "executorch", "plain")
@@ -85,15 +86,7 @@ def register_engine(
                           hint="use a name for each that ends in .onnx, without folders")  # fmt: skip
 
     def decorate(function: F) -> F:
-        engine = RegisteredEngine(name, function, title or name, base, files, lint)
-        other = _ENGINES.setdefault(name, engine)
-        if (other.function.__module__, other.function.__qualname__) != (function.__module__, function.__qualname__):
-            raise ExportError(
-                f"the engine {name!r} is registered twice: in {other.function.__module__} and {function.__module__}",
-                code="invalid-input",
-                hint="give one of them another name",
-            )
-        _ENGINES[name] = engine  # a module may be loaded again
+        register_once(_ENGINES, name, RegisteredEngine(name, function, title or name, base, files, lint), "engine")
         return function
 
     return decorate

@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ logger = logging.getLogger(__name__)
 
 _CHECKED_AND_WRONG = 3
 
+#: Tensors or arrays by the names of forward's parameters, or a file of them.
+SampleInputs = Mapping[str, Any] | str | os.PathLike[str]
+
 
 def export(
     model: str | os.PathLike[str],
@@ -27,6 +31,7 @@ def export(
     output: str | os.PathLike[str],
     *,
     progress: Callable[[dict[str, Any]], None] | None = None,
+    inputs: SampleInputs | Sequence[SampleInputs] | None = None,
     **options: Any,
 ) -> Path:
     """Exports a model, as ``argosy export FORMAT --model MODEL OUTPUT`` does, and returns where to.
@@ -34,7 +39,8 @@ def export(
     `model` is a folder or ``ORG/NAME``; for a model in memory see `argosy.DynamoExporter`. `options` are the command's flags:
     ``argosy.export("org/name", "pt2", "out.pt2", revision="v1", check="off", trust_remote_code=True)``. True stands for a
     flag alone; None and False leave it out. `progress` gets the program's progress objects, as ``--progress json`` prints
-    them. What fails is an `ExportError`; an export that was checked and is wrong has the code ``"wrong-results"``.
+    them. `inputs` are sample inputs of the model's ``forward``, for what nobody can guess: tensors or arrays by name, or a
+    ``.safetensors`` or ``.npz`` file; several of other sizes in a list, and these sizes vary. What fails is an `ExportError`; an export that was checked and is wrong has the code ``"wrong-results"``.
     """
     if not isinstance(model, (str, os.PathLike)):
         raise ExportError(
@@ -44,6 +50,34 @@ def export(
         )
     command = [str(find_program()), "export", format, "--model", os.fspath(model), "--output", os.fspath(output)]
     command += [*_flags(options), "--progress", "off" if progress is None else "json"]
+    with tempfile.TemporaryDirectory(prefix="argosy-inputs-") as folder:
+        command += [f"--inputs={os.fspath(file)}" for file in _input_files(inputs, Path(folder))]
+        _run(command, progress)
+    return Path(output)
+
+
+def _input_files(
+    inputs: SampleInputs | Sequence[SampleInputs] | None, folder: Path
+) -> Iterator[str | os.PathLike[str]]:
+    if inputs is None:
+        return
+    sets = [inputs] if isinstance(inputs, (str, os.PathLike, Mapping)) else inputs
+    for number, each in enumerate(sets):
+        if isinstance(each, (str, os.PathLike)):
+            yield each
+            continue
+        if not isinstance(each, Mapping):
+            raise ExportError(f"inputs are a {type(each).__name__}", code="invalid-input",
+                              hint="give tensors by name, or a file of them")  # fmt: skip
+        import torch
+        from safetensors.torch import save_file
+
+        tensors = {name: torch.as_tensor(value).contiguous().clone() for name, value in each.items()}
+        save_file(tensors, folder / f"{number}.safetensors")
+        yield folder / f"{number}.safetensors"
+
+
+def _run(command: list[str], progress: Callable[[dict[str, Any]], None] | None) -> None:
     # The package that this is part of is the one to make captures with.
     environment = {"ARGOSY_PYTHON": sys.executable, **os.environ}
     with subprocess.Popen(
@@ -63,7 +97,6 @@ def export(
             raise
     if process.returncode != 0:
         raise _error_of("".join(said), process.returncode)
-    return Path(output)
 
 
 def find_program() -> Path:

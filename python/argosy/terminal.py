@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import textwrap
+import warnings
 
 from .errors import ExportError
 
 #: Columns in which lines are broken between words.
 _LEAST = 40
+
+
+def hush_libraries() -> None:
+    """What torch and its libraries say of themselves while they are loaded is nothing that a user could act on."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    warnings.filterwarnings("ignore")
+    for name in ("torchao", "torch.utils._pytree"):
+        logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def say(text: str) -> None:

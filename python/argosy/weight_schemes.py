@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import ExportError
+from .registering import register_once, source_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,15 +62,7 @@ def register_weight_scheme(name: str, *, bits: int, block: int = 32, zero_points
         raise ExportError(f"the weight scheme {name!r} has blocks of {block}", code="invalid-input", hint="use 16, 32, 64, 128 or 256")
 
     def decorate(function: F) -> F:
-        scheme = WeightScheme(name, function, bits, block, zero_points)
-        other = _SCHEMES.setdefault(name, scheme)
-        if _source(other.function) != _source(function):
-            raise ExportError(
-                f"the weight scheme {name!r} is registered twice: by {_source(other.function)} and {_source(function)}",
-                code="invalid-input",
-                hint="give one of them another name",
-            )
-        _SCHEMES[name] = scheme  # a module may be loaded again
+        register_once(_SCHEMES, name, WeightScheme(name, function, bits, block, zero_points), "weight scheme")
         return function
 
     return decorate
@@ -123,10 +116,5 @@ def _wrong(scheme: WeightScheme, what: str) -> ExportError:
     return ExportError(
         f"the weight scheme {scheme.name!r} {what}",
         code="invalid-input",
-        hint=f"correct {_source(scheme.function)}, or use int4 or int8",
+        hint=f"correct {source_of(scheme.function)}, or use int4 or int8",
     )
-
-
-def _source(function: Function) -> str:
-    """``package.module.name``"""
-    return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', type(function).__name__)}"

@@ -1,6 +1,7 @@
 #include "base/system.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -66,6 +67,29 @@ std::string own_program() {
 
 char** environment() { return *::_NSGetEnviron(); }
 
+namespace {
+
+int set_up_socket(int socket) {
+  const int yes = 1;
+  if (socket >= 0) {
+    ::fcntl(socket, F_SETFD, FD_CLOEXEC);
+    ::setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &yes, sizeof yes);
+  }
+  return socket;
+}
+
+}  // namespace
+
+int open_socket(int family, int protocol, bool waits) {
+  const int socket = set_up_socket(::socket(family, SOCK_STREAM, protocol));
+  if (socket >= 0 && !waits) ::fcntl(socket, F_SETFL, O_NONBLOCK);
+  return socket;
+}
+
+int accept_connection(int listening) { return set_up_socket(::accept(listening, nullptr, nullptr)); }
+
+int send_flags() { return 0; }
+
 uint64_t peak_rss_bytes() {
   rusage usage = {};
   return ::getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<uint64_t>(usage.ru_maxrss) : 0;
@@ -125,6 +149,14 @@ std::string own_program() {
 }
 
 char** environment() { return environ; }
+
+int open_socket(int family, int protocol, bool waits) {
+  return ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | (waits ? 0 : SOCK_NONBLOCK), protocol);
+}
+
+int accept_connection(int listening) { return ::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC); }
+
+int send_flags() { return MSG_NOSIGNAL; }
 
 namespace {
 

@@ -51,6 +51,15 @@ std::string own_program();
 /// What a program that is started inherits.
 char** environment();
 
+// ---- sockets
+
+/// A socket that programs started later do not get; -1 with errno. One that does not wait says EINPROGRESS and EAGAIN.
+int open_socket(int family, int protocol, bool waits);
+/// The next connection, likewise.
+int accept_connection(int listening);
+/// What a send wants besides, so that a connection that is gone is an error of the call and no signal.
+int send_flags();
+
 // ---- memory
 
 /// The peak resident memory of this process so far, in bytes; 0 where the system does not tell.

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -98,6 +100,34 @@ TEST(ProcessTest, tells_program_and_memory) {
   EXPECT_GT(system::peak_rss_bytes(), 1'000'000);
   EXPECT_LT(system::peak_rss_bytes(), system::memory().total);
   EXPECT_LE(system::memory().available, system::memory().total);
+}
+
+TEST_F(SystemTest, a_connection_that_is_gone_is_an_error_of_send) {
+  const int listening = system::open_socket(AF_INET, 0, /*waits=*/true);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(listening, any, size), 0);
+  ASSERT_EQ(::listen(listening, 1), 0);
+  ASSERT_EQ(::getsockname(listening, any, &size), 0);
+  const int client = system::open_socket(AF_INET, 0, /*waits=*/false);
+  EXPECT_NE(::fcntl(client, F_GETFL) & O_NONBLOCK, 0);
+  if (::connect(client, any, size) != 0) {
+    EXPECT_EQ(errno, EINPROGRESS);
+  }
+  const int accepted = system::accept_connection(listening);
+  ASSERT_GE(accepted, 0);
+  for (int socket : {listening, client, accepted}) EXPECT_EQ(::fcntl(socket, F_GETFD), FD_CLOEXEC);
+
+  ::close(client);
+  ssize_t sent = 0;
+  for (int i = 0; i < 100 && sent >= 0; ++i) sent = ::send(accepted, "a", 1, system::send_flags());
+  EXPECT_EQ(sent, -1);
+  EXPECT_TRUE(errno == EPIPE || errno == ECONNRESET) << errno;
+  ::close(accepted);
+  ::close(listening);
 }
 
 }  // namespace

@@ -36,6 +36,9 @@ inline std::string quoted(std::string& text, size_t max_length = 120) {
   return quoted(std::string_view(text), max_length);
 }
 
+/// In ASCII, whatever the locale.
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 /// Whether the bytes are well-formed UTF-8 (no overlong forms, no surrogates).
 bool is_utf8(std::string_view text);
 

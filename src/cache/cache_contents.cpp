@@ -102,6 +102,15 @@ Result<CacheDescription> describe(const CacheEntry& entry) {
                           text_at(versions, "transformers")};
 }
 
+Result<std::string> capture_configuration(const fs::path& capture) {
+  CacheEntry entry;
+  entry.path = capture;
+  ARGOSY_TRY(JsonDocument document, manifest_of(entry));
+  JsonWriter writer;
+  writer.value(document.root().find("configuration"));
+  return writer.take();
+}
+
 Result<std::vector<CacheEntry>> prune(const CaptureCache& cache, const PruneOptions& options) {
   ARGOSY_TRY(std::vector<CacheEntry> entries, cache.list());
   auto oldest = fs::file_time_type::clock::now() - options.age.value_or(std::chrono::hours(0));

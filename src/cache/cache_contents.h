@@ -19,6 +19,9 @@ struct CacheDescription {
 };
 Result<CacheDescription> describe(const CacheEntry& entry);
 
+/// The configuration that a capture was made of, as JSON.
+Result<std::string> capture_configuration(const std::filesystem::path& capture);
+
 struct PruneOptions {
   bool all = false;                       // everything, not just what is damaged or superseded
   std::optional<std::chrono::hours> age;  // entries older than this, too

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cache/capture_cache.h"
 #include "frontends/capture/capture.h"
 #include "frontends/capture/weight_plan.h"
 #include "io/file.h"
@@ -125,6 +126,14 @@ Result<std::string> request_text(const CaptureRequest& request, std::span<const 
   writer.key("shape").value(request.shape);
   writer.key("variant").value(request.variant);
   writer.key("prefill").value(request.prefill);
+  if (!request.inputs.empty()) {
+    writer.key("inputs").begin_array();
+    for (const fs::path& file : request.inputs) {
+      ARGOSY_TRY(std::string hash, hash_of_file(file));
+      writer.value(hash);
+    }
+    writer.end_array();
+  }
   if (!request.extensions.empty()) writer.key("extensions").value(request.extensions);
   if (request.dtype != "auto") writer.key("dtype").value(request.dtype);
   if (document.root().find("auto_map").is_valid()) {
@@ -161,6 +170,7 @@ Result<std::string> capture_key(const CaptureRequest& request) {
 CaptureRequest for_weight_plan(CaptureRequest request) {
   request.shape.clear();
   request.variant.clear();
+  request.inputs.clear();
   request.prefill = false;
   return request;
 }

@@ -5,13 +5,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "io/checkpoint.h"
 
 namespace argosy {
 
-/// What is asked for when a model is captured. Everything in it but the folders is part of the key as it is.
+/// What is asked for when a model is captured. Everything in it but folders, files and the way of tracing is
+/// part of the key as it is; of the files of inputs it is what is in them.
 struct CaptureRequest {
   std::filesystem::path model;  // the folder with config.json
   std::string task;             // empty: what the model's class is for
@@ -19,6 +21,8 @@ struct CaptureRequest {
   std::string variant;          // of the patches, where a backend needs one of its own
   std::string dtype = "auto";   // of the weights: auto (the configuration's), float32, float16 or bfloat16
   std::string extensions;       // others' code that captures are made with, as a text; empty: none
+  std::vector<std::filesystem::path> inputs;  // files of what forward is called with; none: Python makes inputs
+  std::string trace = "whole";                // or "stamped", which gives the same graphs
   bool prefill = false;
   bool trust_remote_code = false;
   std::filesystem::path adapter;  // a folder with adapter_config.json, for weight plans; empty: none

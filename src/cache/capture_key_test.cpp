@@ -107,6 +107,24 @@ TEST(CaptureKey, code_of_the_folder_counts_where_it_is_used) {
   EXPECT_EQ(capture_key(request).value_or(""), without);
 }
 
+TEST(CaptureKey, given_inputs_count_by_what_is_in_them) {
+  TestFolder folder;
+  CaptureRequest request;
+  request.model = folder.path();
+  folder.write("config.json", "{}");
+  const std::string without = capture_key(request).value_or("");
+  folder.write("one.npz", "a");
+  folder.write("other.npz", "a");
+  request.inputs = {folder.path() / "one.npz"};
+  const std::string with_one = capture_key(request).value_or("");
+  EXPECT_NE(with_one, without);
+  request.inputs = {folder.path() / "other.npz"};
+  EXPECT_EQ(capture_key(request).value_or(""), with_one);
+  EXPECT_TRUE(for_weight_plan(request).inputs.empty());
+  request.inputs = {folder.path() / "none.npz"};
+  expect_error(capture_key(request), ErrorCode::kNotFound, "none.npz");
+}
+
 TEST(CaptureKey, rejects_what_is_no_configuration) {
   TestFolder folder;
   CaptureRequest request;

@@ -49,6 +49,7 @@ Result<CheckReport> CheckReport::read(const std::filesystem::path& path) {
   report.model_class = text_at(root, "model_class");
   report.calls = rows.size();
   report.summary = text_at(root, "summary");
+  report.unchecked = text_at(root, "unchecked");
   if (JsonView quality = root.find("quality"); quality.is_object()) {
     report.agreement = quality.find("agreement").as_double();
     report.divergence = quality.find("kl").as_double();
@@ -74,5 +75,7 @@ Result<std::string> twin_check_key(const std::filesystem::path& capture, std::st
   std::string text = format("{} {}\n{}\n{}\n{}\n{}", kFormat, kVersion, kSourceHash, backend, options, hash);
   return sha256_hex(std::as_bytes(std::span(text)));
 }
+
+std::string_view source_hash() { return kSourceHash; }
 
 }  // namespace argosy

@@ -13,7 +13,6 @@ constexpr std::string_view kFence = "---", kByteOrderMark = "\xEF\xBB\xBF";
 constexpr size_t kMaxEntries = 200, kMaxValues = 200, kMaxValue = 300;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);

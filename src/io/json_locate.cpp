@@ -9,7 +9,6 @@
 namespace argosy {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 /// Walks a text token by token. Each skip_… returns whether the token is well formed, and leaves at() where it is not.

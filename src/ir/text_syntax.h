@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "ir/argument.h"
 #include "ir/program.h"
 #include "ir/schema.h"
@@ -15,7 +16,6 @@ namespace argosy {
 /// Lists in lists are read and verified to this depth.
 inline constexpr int kMaxListDepth = 16;
 
-inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 inline bool is_name_char(char c) { return is_letter(c) || is_digit(c) || c == '.'; }
 /// Names after a sigil (%x, @model.norm.weight) may be of letters, digits, '_' and '.'; others are quoted.

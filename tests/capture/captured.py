@@ -16,13 +16,12 @@ from argosy.capture.configuration import canonical
 from argosy.capture.reader import ReadGraph, read_capture
 from argosy.capture.session import Session, chunk_sizes, open_session, trace_session, write_session
 from argosy.capture.twin import shrink
+from sweeps.configurations import configuration
 
 
 def twin_config(model_type: str, **changes: Any) -> Any:
     """The configuration of a small model of a type."""
-    from transformers import CONFIG_MAPPING
-
-    return shrink(CONFIG_MAPPING[model_type](**changes))
+    return shrink(configuration(model_type, **changes))
 
 
 def capture(config: Any, folder: Path, shape: str | None = None) -> tuple[Session, dict[str, ReadGraph]]:

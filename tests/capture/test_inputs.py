@@ -11,20 +11,27 @@ from argosy.capture.twin import Sizes, build, sample_inputs, shrink  # noqa: E40
 from argosy.capture.twin.extractors import spectrogram_of, waveform_of  # noqa: E402
 from argosy.capture.twin.shrink import _validated  # noqa: E402
 from argosy.structures import named_leaves  # noqa: E402
+from sweeps.configurations import configuration  # noqa: E402
 
 
 def config_of(model_type: str):
-    return transformers.CONFIG_MAPPING[model_type]()
+    return configuration(model_type)
 
 
 #: One type for each rule: a mask of frames, frames first with an extractor and without one, channels of a waveform, sizes
 #: of pictures, series, sections of rotary embeddings, pictures whose processor needs a package, what a class refuses, a question
-#: to a picture, and parts without an embedding.
+#: to a picture, parts without an embedding; series with a future, patches with their places, patches that the processor shapes,
+#: patches joined by twos, patches side by side, several pictures a row, widths within stages, heads with a rotary part;
+#: joined patches, tapped layers, masks of features, frames side by side in two ways, whole windows, what a part looks at, tubes of pictures, regions,
+#: pictures in two sizes, tasks, questions, places told by a mask, codes of one step.
 @pytest.mark.parametrize(
     "model_type",
     ["audioflamingo3", "lasr_ctc", "parakeet_ctc", "dac", "mistral3", "patchtst", "timesfm",
      "decision_transformer", "glm4v_moe_text", "pp_lcnet", "ultravbert", "lw_detr_vit",
-     "instructblip", "nemotron3_5_transcribe_word_timestamp"],
+     "instructblip", "nemotron3_5_transcribe_word_timestamp", "time_series_transformer", "siglip2", "gemma4", "kimi_k25",
+     "muse_glimmer_vision", "minicpm_ocr_vision", "idefics", "colmodernvbert", "hgnet_v2", "mistral4", "vitpose",
+     "muse_glimmer", "gemma4_unified", "vipllava", "granite_speech", "granite_speech5_encoder", "fun_asr_nano_encoder", "qwen3_asr_encoder",
+     "blip_2_qformer", "vivit", "lxmert", "deepseek_vl_hybrid", "oneformer", "splinter", "kosmos-2", "dia"],
 )  # fmt: skip
 @pytest.mark.parametrize("sizes", [Sizes(), Sizes(batch=3, sequence=7, media=1)], ids=str)
 def test_twins_run_on_their_inputs(model_type, sizes):

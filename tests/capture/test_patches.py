@@ -33,6 +33,12 @@ NEEDED_BY = {
     "_lightning_by_token": "minimax",
     "_linear_unit_from_state": "recurrent_gemma",
     "_places_by_arithmetic": "funnel",
+    "_bags_as_rows": None,
+    "every_expert": None,
+    "_padded_one_by_one": None,
+    "_indices_that_broadcast": None,
+    "_no_transform": None,
+    "_none_where_nothing_is_hidden": None,
     "_shifted_by_index": None,
     "_symbol_or_integer": None,
     "_padding_by_arithmetic": None,
@@ -47,6 +53,12 @@ BECAUSE = {
     "_forget_state": "undoes what _remember_state notes, for models that are called without a cache afterwards",
     "_rwkv_weights_as_saved": "weights of twins are divided already: test_recurrent.test_weights_of_rwkv_are_those_saved",
     "_rwkv_rescaled_outputs": "the same",
+    "every_expert": "test_loops_over_experts_go_over_all traces such a loop alone",
+    "_bags_as_rows": "test_bags_of_one_size_are_rows traces a bag alone",
+    "_padded_one_by_one": "test_sequences_are_padded_one_by_one traces such a call alone",
+    "_indices_that_broadcast": "test_masks_of_own_functions_can_be_written traces such a mask alone",
+    "_no_transform": "the same",
+    "_none_where_nothing_is_hidden": "test_no_mask_is_made_where_nothing_is_hidden traces such a call alone",
     "_shifted_by_index": "without it torch takes minutes over sizes: test_pictures.test_funnel_shifts_as_its_code_does",
     "_symbol_or_integer": "without it pictures have one size: test_pictures.test_sizes_stay_symbols_in_the_code_of_models",
     "_padding_by_arithmetic": "the same: test_pictures.test_padding_of_mobilenets_depends_on_no_branch",
@@ -104,6 +116,118 @@ def test_the_delta_rule_is_unrolled():
     with patching.apply_patches("capture"):
         assert nodes() < 40
     assert without > 100, "transformers no longer unrolls it"
+
+
+def test_loops_over_experts_go_over_all():
+    class Experts(torch.nn.Module):
+        num_experts = 3
+
+        def forward(self, hidden_states, top_k_index, top_k_weights):
+            result = torch.zeros_like(hidden_states)
+            mask = torch.nn.functional.one_hot(top_k_index, num_classes=self.num_experts + 1).permute(2, 1, 0)
+            for expert in torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero():
+                expert = expert[0]
+                if expert == self.num_experts:
+                    continue
+                place, token = torch.where(mask[expert])
+                result.index_add_(0, token, hidden_states[token] * (expert + 2) * top_k_weights[token, place, None])
+            return result
+
+    model = Experts()
+    inputs = torch.rand(5, 4), torch.tensor([[0, 2], [2, 0], [0, 3], [2, 3], [0, 2]]), torch.rand(5, 2)
+    with pytest.raises(Exception, match="data-dependent"):
+        torch.export.export(model, inputs, strict=False)
+    expected = model(*inputs)
+    with patching.apply_patches("capture", model):
+        program = torch.export.export(model, inputs, dynamic_shapes=tuple({0: torch.export.Dim.AUTO} for _ in inputs), strict=False)
+    torch.testing.assert_close(program.module()(*inputs), expected)
+    others = torch.rand(7, 4), torch.randint(0, 3, (7, 2)), torch.rand(7, 2)
+    torch.testing.assert_close(program.module()(*others), model(*others))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_bags_of_one_size_are_rows(mode):
+    class Bags(torch.nn.Module):
+        def forward(self, index, table, weights):
+            return torch.nn.functional.embedding_bag(index, table, mode=mode, per_sample_weights=weights if mode == "sum" else None)
+
+    def ops() -> set[str]:
+        return {str(node.target) for node in torch.export.export(Bags(), inputs, strict=False).graph.nodes}
+
+    inputs = torch.tensor([[0, 3], [2, 2], [4, 1]]), torch.rand(5, 4), torch.rand(3, 2)
+    expected = Bags()(*inputs)
+    assert any("embedding_bag" in op for op in ops()), "torch no longer has an op for it"
+    with patching.apply_patches("capture"):
+        torch.testing.assert_close(Bags()(*inputs), expected)
+        assert not any("embedding_bag" in op for op in ops())
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_sequences_are_padded_one_by_one(batch_first):
+    class Padded(torch.nn.Module):
+        def forward(self, x, y):
+            return torch.nn.utils.rnn.pad_sequence([x, y, x[:2]], batch_first=batch_first, padding_value=0.5)
+
+    def ops() -> set[str]:
+        shapes = ({0: torch.export.Dim.AUTO}, {0: torch.export.Dim.AUTO})
+        return {str(node.target) for node in torch.export.export(Padded(), inputs, dynamic_shapes=shapes, strict=False).graph.nodes}
+
+    inputs = torch.rand(4, 3), torch.rand(7, 3)
+    expected = Padded()(*inputs)
+    assert any("pad_sequence" in op for op in ops()), "torch no longer has an op for it"
+    with patching.apply_patches("capture"):
+        assert torch.equal(Padded()(*inputs), expected)
+        assert not any("pad_sequence" in op for op in ops())
+
+
+def test_no_mask_is_made_where_nothing_is_hidden():
+    from transformers import LlamaConfig, masking_utils
+
+    seen = []
+
+    class Encoder(torch.nn.Module):
+        def forward(self, x):
+            config = LlamaConfig()
+            config._attn_implementation = "sdpa"
+            seen.append(masking_utils.create_bidirectional_mask(config=config, inputs_embeds=x, attention_mask=None))
+            return x + 1
+
+    Encoder()(torch.rand(2, 5, 4))
+    torch.export.export(Encoder(), (torch.rand(2, 5, 4),), strict=False)
+    with patching.apply_patches("capture"):
+        torch.export.export(Encoder(), (torch.rand(2, 5, 4),), strict=False)
+    eager, traced, patched = seen
+    assert eager is None and traced is not None and patched is None
+
+
+def test_masks_of_own_functions_can_be_written():
+    import io
+
+    from transformers import masking_utils
+
+    class Mask(torch.nn.Module):
+        def forward(self, x):
+            def alike(batch, head, query, key):
+                return kinds[batch, query] == kinds[batch, key]
+
+            kinds = x[..., 0] > 0.5
+            return masking_utils.sdpa_mask(
+                batch_size=x.shape[0], q_length=x.shape[1], kv_length=x.shape[1], mask_function=alike,
+                allow_is_causal_skip=False, use_vmap=True,
+            )  # fmt: skip
+
+    x = torch.rand(2, 7, 4)
+
+    def write() -> None:
+        program = torch.export.export(Mask(), (x,), dynamic_shapes=({0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO},), strict=False)
+        torch.export.save(program, io.BytesIO())
+
+    expected = Mask()(x)
+    with pytest.raises(Exception, match="flat_apply|serializ"):
+        write()
+    with patching.apply_patches("capture"):
+        assert torch.equal(Mask()(x), expected) and expected.shape == (2, 1, 7, 7)
+        write()
 
 
 def test_a_state_space_is_computed_token_by_token():

@@ -10,8 +10,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="twins are PyTorch models")
 transformers = pytest.importorskip("transformers", reason="twins are models of transformers")
 
+from argosy.capture.components import Shape  # noqa: E402
+from argosy.capture.multimodal import sample_at  # noqa: E402
 from argosy.capture.twin import Sizes, build, model_class, sample_inputs, save, shrink  # noqa: E402
-from sweeps import ROOT  # noqa: E402
+from sweeps import ROOT, twins  # noqa: E402
+from sweeps.configurations import configuration  # noqa: E402
 from sweeps.journal import Journal  # noqa: E402
 from sweeps.pages import installed  # noqa: E402
 
@@ -33,7 +36,7 @@ SIZES = (Sizes(padding=3), Sizes(batch=1), Sizes(batch=3, sequence=1), Sizes(seq
 
 
 def config_of(model_type: str):
-    return transformers.CONFIG_MAPPING[model_type]()
+    return configuration(model_type)
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -255,6 +258,16 @@ def test_trials_are_resumed_and_summed_up(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr  # one runs, one is on record as failed
     assert "[1/1] gpt2 twin: ok" in done.stdout and "1 of 2" in done.stdout
+    Journal(tmp_path / "onnx.jsonl", installed("torch")).add(("gpt2", "onnx"), {"status": "wrong", "reason": "logits are off"})
+    assert twins.main(["gpt2", "bert", "--work", str(tmp_path), "--no-run", "--output", str(tmp_path / "pages")]) == 1
+    text = (tmp_path / "pages/types.md").read_text()
+    assert "Twins that run: **1 of 2**" in text and "Right in all components: 0; wrong: 1; failed: 0" in text
+    assert "| forward: as recorded | 1 |" in text and "| gpt2 | causal LM | GPT2LMHeadModel | ok | wrong: logits are off |" in text
+
+
+def test_all_types_with_a_class_are_known_by_their_names():
+    types = twins.types_with_a_class()
+    assert {"bert", "vitmatte", "bark"} <= {*types} and not {"clap_text_model", "sam_prompt_encoder"} & {*types}
 
 
 def test_configuration_of_a_part_that_no_table_lists(tmp_path):
@@ -270,3 +283,39 @@ def test_configuration_of_a_part_that_no_table_lists(tmp_path):
     BarkFineConfig(architectures=["NoSuchModel"]).save_pretrained(tmp_path)
     with pytest.raises(ExportError, match="does not know"):
         load_config(tmp_path)
+
+
+def test_decoders_that_take_one_token_a_call_get_one():
+    class Transducer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.config = transformers.PreTrainedConfig(vocab_size=90, is_encoder_decoder=True)
+            self.weight = torch.nn.Parameter(torch.zeros(1))
+
+        def forward(self, decoder_input_ids=None):
+            """
+            decoder_input_ids (`torch.LongTensor` of shape `(batch_size, 1)`, *optional*):
+                One token.
+            """
+
+    class Decoder(Transducer):
+        def forward(self, decoder_input_ids=None):
+            """
+            decoder_input_ids (`torch.LongTensor` of shape `(batch_size, sequence_length)`, *optional*):
+                Tokens.
+            """
+
+    sizes = Sizes(batch=3, decoder_sequence=7)
+    assert sample_inputs(Transducer(), sizes)["decoder_input_ids"].shape == (3, 1)
+    assert sample_inputs(Decoder(), sizes)["decoder_input_ids"].shape == (3, 7)
+
+
+def test_pictures_come_last_among_the_media_of_a_row():
+    """Decoders are called with the end of a row, and take features of pictures in several layers."""
+    twin = build(configuration("qwen3_omni_moe_thinker"))
+    ids = sample_inputs(twin, Sizes(batch=1))["input_ids"][0].tolist()
+    pictures = [i for i, token in enumerate(ids) if token == twin.config.image_token_id]
+    sounds = [i for i, token in enumerate(ids) if token == twin.config.audio_token_id]
+    assert sounds and pictures and max(sounds) < min(pictures)
+    dtypes = {sample_at(twin, Shape(2, 7, media=media))["position_ids"].dtype for media in (-1, 0)}
+    assert dtypes == {torch.float32}, "positions of text alone are as those among media"

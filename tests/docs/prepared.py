@@ -61,6 +61,8 @@ def prepare(page: Path, folder: Path, environment: dict[str, str]) -> None:
             export(environment, "pt2", "--model", save_twin("t5", folder / "t5"), "-o", folder / "t5.pt2")
         case "docs/how-to/quantize.md" | "docs/how-to/executorch.md":
             (folder / "text.txt").write_text("def add(a, b):\n    return a + b\n" * 8)
+        case "README.md":
+            (folder / "jobs.jsonl").write_text('{"model": "model", "options": {"for": "genai"}}\n')
         case "docs/how-to/quantized-checkpoints.md":
             (folder / "base").symlink_to(folder / "model")
             for seed, name in enumerate(("lora-poet", "lora-clerk")):
@@ -68,5 +70,7 @@ def prepare(page: Path, folder: Path, environment: dict[str, str]) -> None:
         case "docs/how-to/transformersjs.md":
             twin = save_twin("bert", folder / "minilm")
             export(environment, "onnx", "--model", twin, "--for", "transformersjs", "-o", folder / "models/minilm")
+        case "examples/scale/README.md":
+            (folder / "examples").symlink_to(REPOSITORY / "examples")
         case "examples/executorch/README.md":
             (folder / "examples").symlink_to(REPOSITORY / "examples")

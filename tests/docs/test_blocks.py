@@ -20,8 +20,8 @@ needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="most blocks
 PAGES = {page.as_posix(): find_blocks(page, (REPOSITORY / page).read_text()) for page in pages(REPOSITORY)}
 RUN = [name for name, blocks in PAGES.items() if any(not block.reason for block in blocks)]
 COMMANDS = ("", "export onnx", "export executorch", "export pt2", "inspect", "explain", "opt", "replay", "capture", "weights", "cache ls", "cache prune",
-            "cache import", "cache export", "check",
-            "run", "push", "lint", "doctor")  # fmt: skip
+            "cache import", "cache export", "cache keygen", "cache push", "cache pull", "cache serve", "check",
+            "run", "push", "sweep", "lint", "doctor")  # fmt: skip
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 
 

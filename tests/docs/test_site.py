@@ -176,7 +176,7 @@ def test_every_public_name_says_what_it_is() -> None:
 
 def test_signatures_are_as_they_are_written() -> None:
     found = reference_python.find("export", "argosy.command")
-    assert "    *,\n    progress: Callable[[dict[str, Any]], None] | None = None,\n    **options: Any,\n) -> Path" in found.code
+    assert "    *,\n    progress: Callable[[dict[str, Any]], None] | None = None,\n    inputs: SampleInputs | Sequence[SampleInputs] | None = None,\n    **options: Any,\n) -> Path" in found.code
     found = reference_python.find("patch_attribute", "argosy.exporters.utils")
     assert found.code.startswith("@contextlib.contextmanager\ndef patch_attribute(owner: Any,")
     with pytest.raises(LookupError, match="command.py does not define nothing"):

@@ -69,14 +69,20 @@ assert sum(node.domain == "com.example" and node.op_type == "Mix" for node in pr
 print("in order")
 """
 
-BROKEN = """[project]
-name = "broken-sample"
+def write_package(folder: Path, name: str, code: str, attribute: str = "") -> Path:
+    """The sources of a package with one extension: a module, or a function in it."""
+    module = name.replace("-", "_")
+    folder.mkdir()
+    (folder / f"{module}.py").write_text(code)
+    (folder / "pyproject.toml").write_text(f"""[project]
+name = "{name}"
 version = "7.8"
 [project.entry-points."argosy.extensions"]
-broken = "broken_sample:start"
+{name.split("-")[0]} = "{module}{attribute and ':' + attribute}"
 [tool.setuptools]
-py-modules = ["broken_sample"]
-"""
+py-modules = ["{module}"]
+""")
+    return folder
 
 
 def install(source: Path, target: Path) -> Path:
@@ -299,10 +305,8 @@ def test_a_capture_made_without_an_extension_is_not_one_with_it(models: Path, tm
     plain.run("capture", "--model", model, "-o", tmp_path / "a.capture")
     assert "from the cache" in plain.run("capture", "--model", model, "-o", tmp_path / "a.capture")[1]
 
-    source = tmp_path / "source"
-    source.mkdir()
-    (source / "pyproject.toml").write_text(BROKEN)
-    (source / "broken_sample.py").write_text("def start():\n    raise KeyError('no such\\nlayer')\n")
+    code = "def start():\n    raise KeyError('no such\\nlayer')\n"
+    source = write_package(tmp_path / "source", "broken-sample", code, "start")
     packages = install(source, tmp_path / "packages")
     broken = Extended(plain.program, plain.cache, plain.schemas, "onnx", [packages])
     said = broken.run("capture", "--model", model, "-o", tmp_path / "b.capture", code=1)[1]

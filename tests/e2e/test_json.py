@@ -42,10 +42,14 @@ COMMANDS = {
     "check": ("out --against model --tokens 2", "ok kind engine model_class summary rows"),
     "lint": ("out", "engine errors warnings graphs files findings"),
     "push": ("out org/name --dry-run", "folder repository revision dry_run files total_bytes title"),
+    "sweep": ("jobs.jsonl -o swept", "folder table page jobs ended different"),
     "cache ls": ("", "cache entries total_bytes"),
     "cache prune": ("--dry-run", "dry_run removed total_bytes"),
     "cache export": ("-o cache.zip", "output exported total_bytes"),
     "cache import": ("one.zip", "cache added total_bytes"),
+    "cache keygen": ("another-key", "output public_key"),
+    "cache push": ("shared --sign key", "output public_key pushed total_bytes"),
+    "cache pull": ("--registry shared", "cache added total_bytes"),
     "doctor": ("", "argosy python packages abilities"),
     "opt": ("a.ir --passes=verify", "nodes passes output program"),
     "replay": ("a.repro", "outcome"),
@@ -69,8 +73,12 @@ FAILURES = {
     "check none --against model --tokens 2": "not-found",
     "lint none": "not-found",
     "push none org/name": "not-found",
+    "sweep none": "not-found",
     "cache export abc -o y.zip": "not-found",
     "cache import none": "not-found",
+    "cache keygen key": "io",
+    "cache pull --registry none": "not-found",
+    "cache push shared --sign none": "not-found",
     "opt none": "not-found",
     "replay none": "not-found",
 }
@@ -91,13 +99,17 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     folder = tmp_path_factory.mktemp("json")
     (folder / "model").symlink_to(MODEL)
     (folder / "a.ir").write_text(PROGRAM_TEXT)
+    (folder / "jobs.jsonl").write_text('{"model": "model", "options": {"for": "genai"}, "check": "off"}\n')
     (folder / "wrong.ir").write_text(WRONG_TEXT)
     (folder / "golden.ir").write_text(f"# passes: eliminate-dead-code\n{PROGRAM_TEXT}# ---- expect\n{PROGRAM_TEXT}")
-    own = {"ARGOSY_CACHE": str(folder / "cache"), "ARGOSY_PYTHON": warm_python(), "PYTHONPATH": str(REPOSITORY / "python")}
+    own = {"ARGOSY_CACHE": str(folder / "cache"), "ARGOSY_PYTHON": warm_python(), "PYTHONPATH": str(REPOSITORY / "python"),
+           "ARGOSY_REGISTRY_KEYS": str(folder / "keys.txt")}  # fmt: skip
     made = Place(folder, {**os.environ, **own})
     done = made.call("export onnx --model model --for genai --check off out")
     assert done.returncode == 0, done.stderr
     assert made.call("cache export -o one.zip").returncode == 0
+    (folder / "keys.txt").write_text(made.call("cache keygen key").stdout)
+    assert made.call("cache push shared --sign key").returncode == 0
     made.call("opt wrong.ir --passes=verify --repro-dir a.repro")
     (folder / "a.repro/program.ir").write_text(PROGRAM_TEXT)
     return made

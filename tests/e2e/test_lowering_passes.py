@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cli_tool import Argosy, find_argosy
 from round_trip import LOWERING_PASSES
+from sweeps.configurations import configuration
 from thorough import thorough
 
 torch = pytest.importorskip("torch", reason="archives are run with it")
@@ -41,7 +42,7 @@ def lowered_results(argosy: Argosy, family: str, folder: Path, passes: str) -> t
     from argosy.capture.weight_plan import make_weight_plan, write_weight_plan
 
     model, capture, plan = (folder / name for name in ("model", "m.capture", "plan.json"))
-    session = open_session(shrink(transformers.CONFIG_MAPPING[family]()))
+    session = open_session(shrink(configuration(family)))
     trace_session(session, attention="whole")
     write_session(session, capture, {})
     session.twin.save_pretrained(model)

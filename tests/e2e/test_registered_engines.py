@@ -12,17 +12,8 @@ import onnxruntime
 import pytest
 from cli_tool import REPOSITORY
 from exporter_tool import PROGRAM
-from test_extensions import Extended, install
+from test_extensions import Extended, install, write_package
 from test_registered_schemes import SAVE
-
-PROJECT = """[project]
-name = "odd-engines"
-version = "7.8"
-[project.entry-points."argosy.extensions"]
-odd = "odd_engines"
-[tool.setuptools]
-py-modules = ["odd_engines"]
-"""
 
 #: Each returns what its name says.
 ODD = """
@@ -59,10 +50,8 @@ register("ending", end)
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Extended:
     folder = tmp_path_factory.mktemp("odd")
-    (folder / "source").mkdir()
-    (folder / "source/pyproject.toml").write_text(PROJECT)
-    (folder / "source/odd_engines.py").write_text(ODD)
-    return Extended(PROGRAM, folder / "cache", folder / "none", "onnx", [install(folder / "source", folder / "packages")])
+    source = write_package(folder / "source", "odd-engines", ODD)
+    return Extended(PROGRAM, folder / "cache", folder / "none", "onnx", [install(source, folder / "packages")])
 
 
 @pytest.fixture(scope="module")

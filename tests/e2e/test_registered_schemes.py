@@ -15,7 +15,7 @@ from cli_tool import REPOSITORY
 from exporter_tool import PROGRAM
 from onnx import numpy_helper
 from safetensors.numpy import load_file
-from test_extensions import Extended, install
+from test_extensions import Extended, install, write_package
 
 SAVE = """
 import sys
@@ -26,15 +26,6 @@ torch.manual_seed(0)
 sizes = dict(hidden_size=128, intermediate_size=272, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
 config = LlamaConfig(vocab_size=64, max_position_embeddings=64, tie_word_embeddings=False, **sizes)
 LlamaForCausalLM(config).save_pretrained(sys.argv[1])
-"""
-
-PROJECT = """[project]
-name = "odd-schemes"
-version = "7.8"
-[project.entry-points."argosy.extensions"]
-odd = "odd_schemes"
-[tool.setuptools]
-py-modules = ["odd_schemes"]
 """
 
 ODD = """
@@ -108,10 +99,8 @@ def weights_of(folder: Path) -> dict[str, np.ndarray]:
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Extended:
     """With the odd package, which imports little."""
     folder = tmp_path_factory.mktemp("odd")
-    (folder / "source").mkdir()
-    (folder / "source/pyproject.toml").write_text(PROJECT)
-    (folder / "source/odd_schemes.py").write_text(ODD)
-    return Extended(PROGRAM, folder / "cache", folder / "none", "onnx", [install(folder / "source", folder / "packages")])
+    source = write_package(folder / "source", "odd-schemes", ODD)
+    return Extended(PROGRAM, folder / "cache", folder / "none", "onnx", [install(source, folder / "packages")])
 
 
 @pytest.fixture(scope="module")

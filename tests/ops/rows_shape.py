@@ -151,6 +151,8 @@ op("aten.diag.default", f32(4, 4))
 op("aten.unfold.default", f32("b", 8), 1, 3, 2)
 op("aten.unfold.default", f32("b", 8, 8), 2, 4, 4)
 fn("aten.unfold.default", "of a dim that varies", lambda x: x.unfold(1, 2, 1), f32("b", "m"))
+fn("aten.unfold.default", "of a dim that is padded to whole windows",
+   lambda x: torch.nn.functional.pad(x, (3, 5 + -x.shape[1] % 4)).unfold(1, 8, 4), f32("b", "m"))  # fmt: skip
 op("aten.unfold.default", f32("b", 8, 3), -2, 3, 2)
 op("aten.unfold.default", f32(), 0, 1, 1)
 fn("aten.narrow.default", "fixed", lambda x: torch.ops.aten.narrow.default(x, 1, 2, 3), f32("b", 6))

@@ -35,6 +35,7 @@ OTHER_SWEEPS = {
     "differential": ("differential.sweep", "configurations drawn by seed, in three backends, beside eager"),
     "sabotage": ("sabotage", "whether the check finds deliberate faults"),
     "blocks": ("blocks", "code blocks of other exporters' documents, with the names changed"),
+    "stamp": ("stamp", "stamped captures beside whole traces, node by node"),
     "lint": ("lint", "lint of many bundles at once"),
     "full-size": ("full_size", "captures of models of full size: time and memory"),
     "other-versions": ("other_versions", "captures on other versions of transformers"),

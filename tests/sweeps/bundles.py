@@ -14,6 +14,7 @@ from argosy.check.rows import Row
 from argosy.check.tokens import NEW_TOKENS, ExpectedRun, expected_runs, run_bundle
 from argosy.run.bundles import open_bundle
 from argosy.run.runners import RUNNERS, BundleProcess, EngineMissing, RunError
+from .configurations import configuration
 from .exporting import export_bundle, without
 from .families import Family, read_families
 from .outcome import Report
@@ -47,11 +48,9 @@ def bundle_families(engine: str, only: str = "") -> list[Family]:
 
 def run(model_type: str, engine: str, program: str, report: Report, engine_python: str = "") -> None:
     """Refused: our program or the engine says why it cannot be. Wrong: other tokens than eager's."""
-    from transformers import CONFIG_MAPPING
-
     from argosy.capture.twin import shrink
 
-    config = shrink(CONFIG_MAPPING[model_type]())
+    config = shrink(configuration(model_type))
     rows = run_twin(config, engine, program, report, engine_python=engine_python)
     if rows is None:
         return

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from .configurations import configuration
+
 #: Sizes of the text decoder.
 _TEXT = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
          "num_key_value_heads": 2, "vocab_size": 256, "max_position_embeddings": 1024}  # fmt: skip
@@ -91,12 +93,10 @@ _PATCHES = {"image_processor_type": "Qwen2VLImageProcessor", "image_mean": [0.5]
 
 def media_twin(model_type: str, seed: int = 0) -> Any:
     """A twin of an architecture that takes pictures or sounds, in sizes that engines know."""
-    from transformers import CONFIG_MAPPING
-
     from argosy.capture.twin import build, shrink
 
     own = CONFIGURATIONS.get(model_type)
-    config = CONFIG_MAPPING[model_type](**own) if own is not None else shrink(CONFIG_MAPPING[model_type]())
+    config = configuration(model_type, **own) if own is not None else shrink(configuration(model_type))
     return build(config, seed=seed)
 
 

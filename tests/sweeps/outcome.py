@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from .configurations import configuration
+
 
 class Report:
     """What is known so far. Written by rename, so that a reader never sees half of it."""
@@ -41,12 +43,10 @@ def first_line(error: BaseException) -> str:
 def make_twin(model_type: str, report: Report) -> tuple[Any, Any]:
     """The twin of the family's default configuration, after one eager run, and that configuration, shrunk."""
     import torch
-    from transformers import CONFIG_MAPPING
-
     from argosy.capture.twin import Sizes, build, sample_inputs, shrink
 
     report.step("build the twin")
-    config = shrink(CONFIG_MAPPING[model_type]())
+    config = shrink(configuration(model_type))
     twin = build(config)
     report.update(**{"class": type(twin).__name__, "step": "run the twin"})
     with torch.no_grad():

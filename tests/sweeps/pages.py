@@ -5,21 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
+from argosy.sweep.markdown import cell, table
 
-def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[str]:
-    head = list(head)
-    return [_line(head), _line("---" for _ in head), *(_line(row) for row in rows)]
-
-
-def _line(cells: Iterable[Any]) -> str:
-    return f"| {' | '.join(cell(each) for each in cells)} |"
-
-
-def cell(value: Any) -> str:
-    """On one line, and without the sign that ends a cell."""
-    return " ".join(str(value).split()).replace("|", "/")
+__all__ = ["cell", "installed", "table", "versions_text", "write_page"]
 
 
 def installed(*names: str) -> dict[str, str]:

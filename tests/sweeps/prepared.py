@@ -16,6 +16,7 @@ from argosy.check.calls import ExpectedCall, expected_call
 from argosy.check.engines import ENGINES, EngineError, EngineProcess, Export, find_export
 from argosy.check.interface import fits
 from argosy.check.rows import Row, run_call
+from .configurations import configuration
 from .exporting import export
 from .outcome import Report
 
@@ -30,15 +31,13 @@ def prepare(model_type: str, folder: Path, report: Report) -> list[ExpectedCall]
 
 
 def _make(model_type: str, folder: Path, report: Report) -> None:
-    from transformers import CONFIG_MAPPING
-
     from argosy.check.captures import edge_shapes
     from argosy.capture.configuration import canonical, set_dtype
     from argosy.capture.session import open_session, shape_limits, trace_session, write_session
     from argosy.capture.twin import shrink
     from argosy.capture.weight_plan import make_weight_plan, write_weight_plan
 
-    config = shrink(CONFIG_MAPPING[model_type]())
+    config = shrink(configuration(model_type))
     set_dtype(config, "float32")
     session = open_session(config)
     report.update(expected=[component.name for component in session.components])

@@ -18,6 +18,7 @@ from typing import Any
 from core import find_core
 
 from . import PROGRAM
+from .configurations import configuration
 from .exporting import export
 from .families import KINDS, Family, of_results, read_families
 from .journal import Journal, Key
@@ -39,13 +40,11 @@ def compare(model_type: str, program: str) -> dict[str, str]:
     from argosy.capture.session import open_session, trace_shape
     from argosy.capture.twin import shrink
     from argosy.exporters import OnnxConfig, OnnxExporter
-    from transformers import CONFIG_MAPPING
-
     import onnx
 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    config = shrink(CONFIG_MAPPING[model_type]())
+    config = shrink(configuration(model_type))
     set_dtype(config, "float32")
     session = open_session(config)
     if not any(component.name in CALLS for component in session.components):

@@ -19,6 +19,7 @@ from typing import Any
 
 from . import PROGRAM
 from . import transformersjs_cases as cases
+from .configurations import configuration
 from .exporting import export_bundle
 from .pages import table, write_page
 from .twin_texts import with_varied_text
@@ -61,9 +62,7 @@ PLAN = (
 
 def make_twin(model_type: str, kind: str, folder: Path) -> Any:
     from argosy.capture.twin import build, save, shrink
-    from transformers import CONFIG_MAPPING
-
-    config = shrink(CONFIG_MAPPING[model_type]())
+    config = shrink(configuration(model_type))
     if model_type == "lfm2":
         config.layer_types = ["conv", "full_attention"]  # the default has no convolution
     model = build(config)

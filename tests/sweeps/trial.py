@@ -8,6 +8,8 @@ from typing import Any
 
 from argosy.capture.twin import Sizes, build, sample_inputs
 
+from .configurations import configuration
+
 #: Sizes at which a twin must run: left padding, one row, one token, more than two windows and other media.
 FORWARD_SIZES = (
     Sizes(padding=3),
@@ -16,7 +18,12 @@ FORWARD_SIZES = (
     Sizes(sequence=20, padding=3),
     Sizes(sequence=20, media=1),
 )
-GENERATE_SIZES = (Sizes(padding=3), Sizes(batch=1, sequence=2), Sizes(batch=3, sequence=20, media=1))
+#: Decoders begin with their start token, as users call them.
+GENERATE_SIZES = (
+    Sizes(padding=3, decoder_sequence=1),
+    Sizes(batch=1, sequence=2, decoder_sequence=1),
+    Sizes(batch=3, sequence=20, media=1, decoder_sequence=1),
+)
 NEW_TOKENS = 3
 
 
@@ -57,9 +64,8 @@ def try_twin(model_type: str) -> Trial:
 
 def _run(trial: Trial) -> None:
     import torch
-    from transformers import CONFIG_MAPPING
 
-    model = build(CONFIG_MAPPING[trial.model_type]())
+    model = build(configuration(trial.model_type))
     trial.model_class = type(model).__name__
     trial.parameters = sum(parameter.numel() for parameter in model.parameters())
     trial.generates = model.can_generate()

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from . import PROGRAM
+from .configurations import configuration
 from .exporting import export, without
 from .journal import Journal, Key
 from .outcome import Report, first_line
@@ -166,11 +167,9 @@ class WebgpuJob:
     def try_out(self, report: Report) -> None:
         import torch
         from argosy.capture.twin import Sizes, build, sample_inputs, save, shrink
-        from transformers import CONFIG_MAPPING
-
         is_text = self.family in DECODERS
         report.step("build the twin")
-        config = shrink(CONFIG_MAPPING[self.family]())
+        config = shrink(configuration(self.family))
         if self.family == "lfm2":
             config.layer_types = ["conv", "full_attention"]  # the default has no convolution
         twin = build(config)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from . import PROGRAM
+from .configurations import configuration
 from .journal import Journal, Key
 from .pages import installed, table, versions_text, write_page
 from .processes import add_options, run_sweep
@@ -68,11 +69,9 @@ def converted_types() -> list[str]:
 
 
 def make_twin(model_type: str) -> Any:
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
-
     from argosy.capture import twin
 
-    return twin.build(CONFIG_MAPPING[model_type]())
+    return twin.build(configuration(model_type))
 
 
 def write_layout(model: Any, layout: str, folder: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from core import find_core
 
+from .configurations import configuration
 from .outcome import Report, first_line, make_twin
 
 
@@ -53,8 +54,6 @@ def work(tool: str, model_type: str, path: Path, program: str = "", engine_pytho
     """Does one job. Any way in which it ends is a result. A tool is "ours", one that exports live models, or an engine that runs exports; of
     some of these twins are kept, in the folder `twin`."""
     import torch
-    from transformers import CONFIG_MAPPING
-
     report = Report(path)
     warnings.simplefilter("ignore")
     # Threads do not survive a fork, and jobs run side by side.
@@ -82,7 +81,7 @@ def work(tool: str, model_type: str, path: Path, program: str = "", engine_pytho
         else:
             from .export import run as run_export
 
-            run_export(CONFIG_MAPPING[model_type](), twin, tool, program, report, options)
+            run_export(configuration(model_type), twin, tool, program, report, options)
     except BaseException as error:
         traceback.print_exc()
         report.finish("failed", f"{report.values.get('step', 'start')}: {first_line(error)}")

@@ -7,10 +7,11 @@ import argparse
 import json
 import os
 import sys
-import warnings
 from pathlib import Path
 
 from ..errors import ExportError
+from ..terminal import hush_libraries
+from .start import import_libraries
 
 DTYPES = ("float32", "float16", "bfloat16")
 
@@ -23,6 +24,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dtype", choices=("auto", *DTYPES), default="auto", help="of the weights; auto: the configuration's")
     parser.add_argument("--prefill", action="store_true", help="also a graph for prompts without a past")
     parser.add_argument("--attention", choices=("split", "whole"), default="split", help="whole: one op of its own")
+    parser.add_argument("--trace", choices=("whole", "stamped"), default="whole", help="stamped: trace few layers, copy the rest")
+    parser.add_argument("--inputs", action="append", type=Path, default=[], metavar="FILE",
+                        help="what forward is called with, .safetensors or .npz; again for other sizes")  # fmt: skip
     parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
     parser.add_argument("--progress", choices=("text", "json", "off"), default="text")
     parser.add_argument("-o", "--output", type=Path, required=True)
@@ -44,32 +48,39 @@ def run(options: argparse.Namespace) -> None:
         elif options.progress == "text":
             print(text, file=sys.stderr, flush=True)
 
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    warnings.filterwarnings("ignore")
+    hush_libraries()
     report("loading torch and transformers")
-    import torch  # noqa: F401  # first: what it brings along is missing with it, and not to be named
-
+    import_libraries()
     from ..extensions import load_extensions
     from .configuration import canonical, load_config, read_configuration, set_dtype
-    from .session import open_session, require_limits, trace_session, write_session
+    from .session import open_session, require_limits, session_content, trace_session
+    from .stamping import NotStamped, stamped_content
+    from .writer import write_content
 
     load_extensions()
     configuration = canonical(read_configuration(options.model))
     config = load_config(options.model, trust_remote_code=options.trust_remote_code)
     report("observing the twin")
     set_dtype(config, options.dtype)
-    session = open_session(config, options.task, shape=options.shape, prefill=options.prefill)
+    session = open_session(config, options.task, shape=options.shape, prefill=options.prefill, inputs=options.inputs)
     # Whoever waits for the capture can tell by this whether it is what he wants, before the work that takes time.
     dims = {name: sorted(found.ranges) for name, found in session.dims.items()}
     report("tracing", components=dims)
-    trace_session(session, report, attention=options.attention)
-    require_limits(session)
+    content = None
+    if options.trace == "stamped":
+        try:
+            content = stamped_content(session, configuration, report, attention=options.attention)
+        except NotStamped as error:
+            report(f"tracing all layers: {error}")
+    if content is None:
+        trace_session(session, report, attention=options.attention)
+        require_limits(session)
+        content = session_content(session, configuration)
     report("writing")
-    write_session(session, options.output, configuration)
+    write_content(options.output, content)
     report(
         "done",
-        components=[each.component.name for each in session.traced],
-        nodes=sum(len(each.program.graph.nodes) for each in session.traced),
+        components=[each["name"] for each in content.document["components"]],
         export_cpu=session.cpu_seconds["export"],
         serialize_cpu=session.cpu_seconds["serialize"],
     )

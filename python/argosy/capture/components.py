@@ -58,6 +58,14 @@ class Component:
     own_media: int = 0
     #: why calls have one row only; empty where they may have any number
     one_row: str = ""
+    #: called with inputs of the user's, which ``shapes`` name one by one by their ``media``, and with no others
+    given: bool = False
+    #: axes of given inputs that are fixed, as a capture has them (``specialized``)
+    fixed: tuple[dict[str, Any], ...] = ()
+    #: the same for calls of one size, to be traced where the code computes with values of ``constants``
+    by_values: Component | None = None
+    #: inputs that are no inputs of the graph, which has the values that they had in the trace
+    constants: tuple[str, ...] = ()
 
 
 def parameters_of(function: Callable) -> list[str]:
@@ -208,6 +216,28 @@ def at_own_sizes(component: Component) -> Component:
         return component.symbols(replace(shape, media=component.own_media))
 
     return replace(component, inputs=inputs, symbols=symbols, shapes=())
+
+
+def one_size(component: Component, constants: tuple[str, ...]) -> Component:
+    """The component for one row with the larger media, whose graph has the values of ``constants`` and what follows from them."""
+    only = Shape(batch=1, padding=0, media=1)
+
+    def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+        made = component.inputs(model, only)
+        return made | {name: made[name].cpu() for name in constants}
+
+    def run(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
+        from .fixed_values import FixedValues
+
+        with FixedValues() if torch.compiler.is_exporting() else contextlib.nullcontext():
+            return component.run(model, forward, inputs)
+
+    def reference(model: torch.nn.Module, shape: Shape) -> dict[str, Any]:
+        assert component.reference is not None
+        return component.reference(model, only)
+
+    return replace(component, inputs=inputs, run=run, reference=component.reference and reference,
+                   symbols=lambda shape: component.symbols(only), shapes=(), constants=constants)  # fmt: skip
 
 
 def _compares_texts_with_pictures(model: torch.nn.Module) -> bool:

@@ -16,7 +16,7 @@ def find_components(model: torch.nn.Module, *, prefill: bool = False) -> list[Co
     graph of its own for prompts without a past, which engines that know only ``decode`` do not need."""
     inputs = sample_inputs(model, Sizes())
     if not _generates(model):
-        return [packed_encoder(model) if any(name.endswith("grid_thw") for name in inputs) else single_forward(model)]
+        return [packed_encoder(model) if any(name.endswith(("grid_thw", "target_sizes")) for name in inputs) else single_forward(model)]
     has_media = any(_is_media(name) for name in inputs)
     if model.config.is_encoder_decoder:
         if has_media and "input_ids" in inputs:

@@ -34,11 +34,11 @@ def multimodal_components(model: torch.nn.Module) -> list[Component]:
     takes: list[str] = [name for name in ("attention_mask", "position_ids", "token_type_ids") if name in rest]
     direct = False
     try:
-        extras = extra_outputs(model, recording, rest)
+        extras, along = extra_outputs(model, recording, rest)
     except (TypeError, ValueError):
         if not part.can_generate():
             return [single_forward(model)]
-        direct, extras = True, []
+        direct, extras, along = True, [], []
         takes = [name for name in ("attention_mask", "position_ids") if name in parameters_of(part.forward)]
     symbols, in_row = _sizes_of_rows(model)
 
@@ -47,7 +47,7 @@ def multimodal_components(model: torch.nn.Module) -> list[Component]:
     encoders = [encoder_component(model, modality, recording, record_at, sample_at) for modality in recording.calls]
     # The second token is the first placeholder. Where types matter, those of media attend in both directions.
     plain_type = 1 - int(samples["token_type_ids"][0, 1]) if "token_type_ids" in samples else 0
-    decode = decode_component(recording, extras, takes, plain_type, in_row, record_at, sample_at, direct)
+    decode = decode_component(recording, extras, along, takes, plain_type, in_row, record_at, sample_at, direct)
     return [*encoders, embedding, decode]
 
 
@@ -110,9 +110,13 @@ def _position_ids(model: torch.nn.Module, inputs: Inputs) -> torch.Tensor:
         return by_mask
     known = inspect.signature(function).parameters
     given = {name: value for name, value in inputs.items() if name in known}
-    if not any(is_media(name) for name in given):
-        return by_mask[None].expand(3, -1, -1).contiguous()
-    return function(**given)[0]
+    if any(is_media(name) for name in given):
+        return function(**given)[0]
+    from .twin import Sizes, sample_inputs
+
+    # As whatever the function makes of media, which may lie between two positions.
+    seen = function(**{name: value for name, value in sample_inputs(model, Sizes(1, 5)).items() if name in known})[0]
+    return by_mask[None].expand(3, -1, -1).to(seen.dtype).contiguous()
 
 
 def record_at(model: torch.nn.Module, shape: Shape) -> Recording:
@@ -129,7 +133,8 @@ def _wants_media(model: torch.nn.Module) -> bool:
 
 
 def _sizes_of_rows(model: torch.nn.Module) -> tuple[Callable[[Shape], dict[str, int]], int]:
-    """What sizes of rows with media are called, and how many placeholders a row has."""
+    """What sizes of rows with media are called, and how many placeholders a row has: of several kinds of media those of
+    pictures, which come last."""
     tokens = {media: _media_tokens(model, media) for media in (0, 1)}
 
     def symbols(shape: Shape) -> dict[str, int]:
@@ -137,7 +142,9 @@ def _sizes_of_rows(model: torch.nn.Module) -> tuple[Callable[[Shape], dict[str, 
         return {"batch": shape.batch, "sequence": shape.sequence + row,
                 **{name: shape.batch * count for name, count in features.items()}}  # fmt: skip
 
-    return symbols, tokens[0][0]
+    row, features = tokens[0]
+    others = [count for name, count in features.items() if name != "image_tokens"]
+    return symbols, row - sum(others) if "image_tokens" in features else row
 
 
 def _media_tokens(model: torch.nn.Module, media: int) -> tuple[int, dict[str, int]]:

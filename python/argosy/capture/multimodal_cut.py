@@ -137,6 +137,8 @@ def _is_features(value: Any) -> bool:
 
 
 def _flatten(value: Any) -> tuple[torch.Tensor, tuple[int, type | None]]:
+    if isinstance(value, torch.Tensor) and value.dtype == torch.bool:  # tells which rows count
+        return value.reshape(-1), (value.dim() + 1, None)
     if isinstance(value, torch.Tensor):
         return value.reshape(-1, value.shape[-1]), (value.dim(), None)
     if isinstance(value, (list, tuple)) and value and all(isinstance(part, torch.Tensor) for part in value):
@@ -206,20 +208,11 @@ def record(model: torch.nn.Module, inputs: Inputs) -> Recording:
         stack.enter_context(everything_counts())
         if device.type == "meta":  # no values to compare the number of placeholders by
             stack.enter_context(without_checks())
-        stack.enter_context(replaced(torch.Tensor, "tolist", _as_list))
         stack.enter_context(cut_at_language_model(model))
         for owner, name, modality in feature_methods(model):
             stack.enter_context(replaced(owner, name, watched(owner, name, modality)))
         recording.received = run_until_reached(model, **inputs)
     return recording
-
-
-_tolist = torch.Tensor.tolist
-
-
-def _as_list(tensor: torch.Tensor) -> list:
-    """Values of a tensor on the meta device are ones, as ``ShapesOnly`` has it."""
-    return _tolist(torch.ones(tensor.shape, dtype=tensor.dtype)) if tensor.is_meta else _tolist(tensor)
 
 
 def merge(model: torch.nn.Module, forward: Callable, forms: dict[str, dict[Any, Form]], inputs: Inputs,

@@ -21,10 +21,10 @@ CACHE = "past_key_values"
 _WHOLE_ROWS = ("attention_mask", "token_type_ids", "mm_token_type_ids")
 
 
-def decode_component(recording: Recording, extras: list[str], takes: list[str], plain_type: int, in_row: int,
-                     record_at: RecordAt, sample_at: Callable, direct: bool = False) -> Component:  # fmt: skip
-    """``decode``: ``inputs_embeds``, ``extras`` (further arguments of the language model) and ``takes`` (arguments of the
-    outer model), any number of tokens on any past. ``plain_type`` is the type of tokens that attend to the past only,
+def decode_component(recording: Recording, extras: list[str], along: list[str], takes: list[str], plain_type: int,
+                     in_row: int, record_at: RecordAt, sample_at: Callable, direct: bool = False) -> Component:  # fmt: skip
+    """``decode``: ``inputs_embeds``, ``extras`` (further arguments of the language model, ``along`` of the outer one, too)
+    and ``takes`` (arguments of the outer model), any number of tokens on any past. ``plain_type`` is the type of tokens that attend to the past only,
     ``in_row`` the number of placeholders in a row. With ``direct`` the language model is called instead of the outer one,
     as generation does where the language model has a head of its own and the outer one takes no embeddings."""
 
@@ -71,8 +71,8 @@ def decode_component(recording: Recording, extras: list[str], takes: list[str], 
         if direct:
             part = language_model(model)
             return part(**inputs, **call_flags(part.forward, use_cache=True, return_dict=True))
-        given = {name: value for name, value in inputs.items() if name not in extras}
-        more = {name: value for name, value in inputs.items() if name in extras and value is not None}
+        given = {name: value for name, value in inputs.items() if name not in extras or name in along}
+        more = {name: value for name, value in inputs.items() if name in extras and name not in along and value is not None}
         with _receiving(model, more):
             return forward(**given, **call_flags(forward, use_cache=True, return_dict=True))
 

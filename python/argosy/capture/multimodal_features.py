@@ -6,11 +6,12 @@ import contextlib
 import inspect
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from .components import Component, Inputs, Shape
+from .components import Component, Inputs, Shape, one_size
 from .multimodal_cut import Recording, collect
 from .swap import bound_arguments
 from .multimodal_geometry import given_geometry, is_geometry, observed_geometry
@@ -35,13 +36,15 @@ def encoder_component(twin: torch.nn.Module, modality: str, recording: Recording
     # With results of functions of the grid given and the split by image left out, nothing reads the grid itself.
     unread = geometry if (recording.geometry.get(modality) or packing) and producers is not None else []
 
-    def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+    def called(model: torch.nn.Module, shape: Shape) -> Recording:
         if next(model.parameters()).is_meta and producers is not None and packing is None:
             # The larger media, which have more than one of everything: a trace would take a single one for granted.
             given = sample_at(model, Shape(shape.batch, shape.sequence, media=1))
-            made = _record_call(model, given, modality, (path, method), producers)
-        else:
-            made = record_at(model, shape)
+            return _record_call(model, given, modality, (path, method), producers)
+        return record_at(model, shape)
+
+    def inputs(model: torch.nn.Module, shape: Shape) -> Inputs:
+        made = called(model, shape)
         arguments = {key: value for key, value in _arguments(made, modality).items() if key not in unread}
         if packing is not None and producers is not None:
             how = made.packing[modality]
@@ -73,7 +76,29 @@ def encoder_component(twin: torch.nn.Module, modality: str, recording: Recording
     def symbols(shape: Shape) -> dict[str, int]:
         return {"batch": shape.batch}
 
-    return Component(f"{modality}_encoder", inputs, run, reference, symbols)
+    def read(model: torch.nn.Module, shape: Shape) -> Inputs:
+        return _arguments(called(model, shape), modality)
+
+    def run_reading(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
+        from .patches.vision import encoder_patches
+
+        part = model.get_submodule(path)
+        with encoder_patches(part):
+            if producers is None:
+                return collect(recording, modality, getattr(part, method)(**inputs))
+            return _run_to_producers(part, getattr(part, method), inputs, producers)
+
+    found = Component(f"{modality}_encoder", inputs, run, reference, symbols)
+    try:
+        with torch.no_grad():
+            run(twin, twin.forward, inputs(twin, Shape(padding=0)))
+    except Exception:  # noqa: BLE001 - code of the model's own, which computes with grids, too
+        unread = []
+    whole = tuple(name for name, value in _arguments(recording, modality).items()
+                  if isinstance(value, torch.Tensor) and not value.is_floating_point())  # fmt: skip
+    if not whole or packing is not None:
+        return found
+    return replace(found, by_values=one_size(replace(found, inputs=read, run=run_reading), whole))
 
 
 def _path_of(part: torch.nn.Module, model: torch.nn.Module) -> str:
@@ -175,5 +200,7 @@ def _record_call(model: torch.nn.Module, given: Inputs, modality: str, place: tu
             _run_to_producers(part, original, recording.calls[modality], producers)
         raise Reached(recording)
 
-    with torch.no_grad(), replaced(part, name, call):
+    from .patches.vision import without_checks  # numbers of placeholders that only values tell
+
+    with torch.no_grad(), replaced(part, name, call), without_checks():
         return run_until_reached(model, **given)

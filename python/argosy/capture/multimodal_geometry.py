@@ -17,7 +17,8 @@ import torch
 from .swap import replaced
 
 #: Arguments that describe the sizes of media by whole numbers.
-GEOMETRY = ("grid_thw", "image_grid_thw", "video_grid_thw", "image_sizes", "target_sizes", "spatial_shapes", "grid_hws")
+GEOMETRY = ("grid_thw", "image_grid_thw", "video_grid_thw", "image_sizes", "target_sizes", "spatial_shapes", "grid_hws",
+            "merge_sizes", "image_merge_sizes")
 #: What such functions return, by the names that encoders know it under. Others are called after the function.
 _RESULTS = {
     "get_vision_position_ids": ("position_ids",),

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .components import Component, Inputs, Shape
+from .components import Component, Inputs, Shape, parameters_of
 from .multimodal_cut import Recording, merge, tensors_received
 from .multimodal_features import RecordAt
 from ..structures import flatten, named_leaves
@@ -101,17 +101,31 @@ def needed_inputs(
     return list(given), dummies
 
 
-def extra_outputs(model: torch.nn.Module, recording: Recording, samples: Inputs) -> list[str]:
+def extra_outputs(model: torch.nn.Module, recording: Recording, samples: Inputs) -> tuple[list[str], list[str]]:
     """Arguments of the language model, other than embeddings, that the outer model can't make again from embeddings and
-    ``samples``: these the merge has to hand over."""
+    ``samples``: these the merge has to hand over. And those of them that the outer model has to be given, too."""
     from .multimodal_cut import cut_at_language_model
     from .swap import run_until_reached
 
+    def made_of(given: Inputs) -> Inputs:
+        with torch.no_grad(), cut_at_language_model(model):
+            return tensors_received(run_until_reached(model, **given))
+
     received = tensors_received(recording.received)
-    given = {**samples, "inputs_embeds": received["inputs_embeds"]}
-    with torch.no_grad(), cut_at_language_model(model):
-        again = tensors_received(run_until_reached(model, **given))
-    return [name for name in received if name != "inputs_embeds" and not _same(received[name], again.get(name))]
+    embeddings = received["inputs_embeds"]
+    given = {**samples, "inputs_embeds": embeddings}
+    along: list[str] = []
+    try:
+        again = made_of(given)
+    except RuntimeError:  # it would find out by the embeddings which tokens they are of
+        takes = parameters_of(model.forward)
+        along = [name for name, value in received.items() if name in takes and name not in given
+                 and isinstance(value, torch.Tensor) and value.shape[:2] == embeddings.shape[:2]]  # fmt: skip
+        if not along:
+            raise
+        again = made_of({**given, **{name: received[name] for name in along}})
+    others = [name for name in received if name not in ("inputs_embeds", *along) and not _same(received[name], again.get(name))]
+    return [*along, *others], along
 
 
 def _same(value: Any, other: Any) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import sympy
@@ -22,9 +24,11 @@ from .finding import find_components
 from .conditions import all_hold
 from .dims import Dims, Limits, check_names, narrowed, observe_dims, parse_shape, reach
 from ..structures import identifier, named_leaves
-from .trace import Traced, trace, without_numbers
+from .trace import Traced, has_sizes_by_values, trace, without_numbers
 from .wiring import wiring
-from .writer import GraphEntry, Manifest, write_capture
+from .writer import Content, GraphEntry, Manifest, capture_content, write_content
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -46,14 +50,21 @@ class Session:
     ties: dict[str, str] = field(default_factory=dict)
     #: CPU seconds inside torch: "export" and "serialize"
     cpu_seconds: dict[str, float] = field(default_factory=lambda: {"export": 0.0, "serialize": 0.0})
+    #: why nothing can be checked on the twin, which then has no weights; empty: it can be
+    unchecked: str = ""
 
 
-def open_session(config, task: str | None = None, *, shape: str | None = None, prefill: bool = False) -> Session:
-    """Builds the twin and finds its components. ``shape`` narrows dims (``batch=1,sequence=1..2048``)."""
+def open_session(
+    config, task: str | None = None, *, shape: str | None = None, prefill: bool = False, inputs: Sequence[Path] = ()
+) -> Session:
+    """Builds the twin and finds its components. ``shape`` narrows dims (``batch=1,sequence=1..2048``); ``inputs`` are files of
+    what ``forward`` is called with, where the user gives that."""
     from .twin import build, model_class
     from .twin.build import narrowed as own_part
 
     limits = parse_shape(shape or "")
+    if inputs:
+        return _session_of(config, task, limits, inputs, prefill)
     twin = build(config, task=task, reach=reach(limits))
     components = find_components(twin, prefill=prefill)
     cls = model_class(config, task)
@@ -64,6 +75,23 @@ def open_session(config, task: str | None = None, *, shape: str | None = None, p
     return session
 
 
+def _session_of(config, task: str | None, limits: Limits, inputs: Sequence[Path], prefill: bool) -> Session:
+    """The session of a model with given inputs, whose forward is one graph."""
+    from .given import find_given
+    from .twin import model_class
+    from .twin.build import narrowed as own_part
+
+    if prefill:
+        raise ExportError("--inputs makes one graph of forward, --prefill asks for two", code="usage", hint="leave out one of them")
+    found = find_given(inputs, config, task, reach(limits))
+    cls = model_class(config, task)
+    own = own_part(config, cls)
+    twin = found.twin or weightless.build_on_meta(cls, own, torch.float32)
+    check_names(limits, [found.dims])
+    return Session(own, cls, task or "", twin, [found.component], {"model": narrowed(found.dims, limits)}, limits,
+                   unchecked=found.refusal)  # fmt: skip
+
+
 def trace_session(
     session: Session, report: Callable[[str], None] = lambda text: None, *, attention: str = "split"
 ) -> None:
@@ -71,36 +99,44 @@ def trace_session(
     attention is one op of the graphs, where the model's code lets it be chosen. Components whose pictures turn out to have one
     size have it from then on."""
     from .attention import whole_attention
-    from .patches import shape_patches, tracing_patches
+    from .patches import tracing_patches
 
-    usual = trace_shape(session.config)
-    shapes = {each.name: reaching(each, usual, session.limits) for each in session.components}
     model = weightless.build_on_meta(session.model_class, session.config)
     inputs = None
-    with contextlib.suppress(Exception), shape_patches(model):
-        inputs = {each.name: _inputs_to_trace(each, model, shapes[each.name]) for each in session.components}
+    with contextlib.suppress(Exception):
+        inputs = {each.name: inputs_to_trace(session, each, model) for each in session.components}
     model = weightless.without_weights(model)
     session.computed, session.ties = weightless.computed_weights(model), weightless.ties(model)
     if inputs is None:
         # Code that computes with values does not run on meta; fake tensors stand for values that nobody knows, but are
         # several times slower.
         with weightless.fake_mode(model):
-            inputs = {each.name: _inputs_to_trace(each, model, shapes[each.name]) for each in session.components}
+            inputs = {each.name: _inputs_to_trace(session, each, model) for each in session.components}
     inputs = {name: [on_cpu(value) for value in made] for name, made in inputs.items()}
     components: list[Component] = []
     whole = whole_attention(model) if attention == "whole" else contextlib.nullcontext()
     with apply_patches("dynamo"), tracing_patches(model), whole:
         for component in session.components:
             report(f"tracing {component.name}")
-            traced = _trace_freest(model, component, inputs.pop(component.name), session.dims[component.name])
+            made = inputs.pop(component.name)
+            traced = _trace_component(session, model, component, made)
             session.traced.append(traced)
             components.append(traced.component)
             session.cpu_seconds["export"] += traced.export_cpu_seconds
     session.components = components
 
 
-def _inputs_to_trace(component: Component, model: torch.nn.Module, shape: Shape) -> list[Inputs]:
-    """What the component is traced with; and, where sizes of media may turn out to be fixed, at the model's own sizes."""
+def inputs_to_trace(session: Session, component: Component, model: torch.nn.Module) -> list[Inputs]:
+    """What the component is traced with; and, where sizes of media may turn out to be fixed, at the model's own sizes.
+    ``model`` is on meta: code that computes with values does not run there."""
+    from .patches import shape_patches
+
+    with shape_patches(model):
+        return _inputs_to_trace(session, component, model)
+
+
+def _inputs_to_trace(session: Session, component: Component, model: torch.nn.Module) -> list[Inputs]:
+    shape = reaching(component, trace_shape(session.config), session.limits)
     media = [component.traced_media, *([component.own_media] if component.together else [])]
     return [component.inputs(model, replace(shape, media=each)) for each in media]
 
@@ -116,6 +152,29 @@ def _trace_freest(model: torch.nn.Module, component: Component, inputs: list[Inp
 
     sides = {identifier(name): [axis for axis, dim in axes.items() if dim in component.together] for name, axes in dims.names.items()}
     return freest(model, attempt, {name: axes for name, axes in sides.items() if axes})[0]
+
+
+def _trace_component(session: Session, model: torch.nn.Module, component: Component, inputs: list[Inputs]) -> Traced:
+    if component.constants:
+        return _trace_values(session, model, component)
+    try:
+        traced = _trace_freest(model, component, inputs, session.dims[component.name])
+        if component.by_values is None or not (traced.specialized and has_sizes_by_values(traced.program)):
+            return traced
+        logger.debug("%s has fixed sizes, and others that values tell", component.name)
+    except Exception as failed:  # code that computes with values in ways of its own
+        if component.by_values is None:
+            raise
+        logger.debug("%s is traced for one size: %s", component.name, failed)
+    return _trace_values(session, model, component.by_values)
+
+
+def _trace_values(session: Session, model: torch.nn.Module, component: Component) -> Traced:
+    """The component's graph for calls of one size."""
+    on_meta = weightless.build_on_meta(session.model_class, session.config)
+    inputs = on_cpu(inputs_to_trace(session, component, on_meta)[0])
+    dims = session.dims[component.name]
+    return trace(model, component, inputs, dims, fixed=tuple(dims.ranges))
 
 
 def trace_shape(config) -> Shape:
@@ -194,6 +253,10 @@ def _integers(config, endings: tuple[str, ...]) -> list[int]:
 
 
 def write_session(session: Session, path: str | os.PathLike, configuration: dict) -> None:
+    write_content(path, session_content(session, configuration))
+
+
+def session_content(session: Session, configuration: dict) -> Content:
     graphs = [
         GraphEntry(each.component.name, each.program, each.dims.names, each.dims.ranges, each.dims.sums, each.output_names,
                    each.input_paths, cache=_cache_layout(each), specialized=each.specialized, guards=each.guards,
@@ -203,26 +266,31 @@ def write_session(session: Session, path: str | os.PathLike, configuration: dict
     manifest = Manifest(
         session.model_class.__name__, session.task, configuration, wiring(session.traced), session.ties, versions()
     )
-    session.cpu_seconds["serialize"] += write_capture(path, graphs, manifest)
+    content = capture_content(graphs, manifest)
+    session.cpu_seconds["serialize"] += content.serialize_seconds
+    return content
 
 
 def _cache_layout(traced: Traced) -> dict | None:
-    """Which inputs carry state from call to call, and which output each comes from."""
     argument = traced.component.cache
-    if argument is None:
-        return None
+    return None if argument is None else cache_layout(argument, traced.input_paths, traced.output_names)
+
+
+def cache_layout(argument: str, input_paths: Mapping[str, str], output_names: Collection[str]) -> dict:
+    """Which inputs carry state from call to call, and which output each comes from."""
     pairs = []
-    for name, path in traced.input_paths.items():
+    for name, path in input_paths.items():
         if path.split(".")[0] == argument:
             output = path.replace(argument, "present", 1)
-            pairs.append({"input": name, "path": path, "output": output if output in traced.output_names else None})
+            pairs.append({"input": name, "path": path, "output": output if output in output_names else None})
     return {"argument": argument, "states": pairs}
 
 
 def _sample_call(session: Session, traced: Traced) -> dict[str, torch.Tensor]:
     """What the component may be called with, small, by graph input; nothing if it cannot be that small."""
     component, conditions = traced.component, [guard.condition for guard in traced.guards]
-    for shape in (Shape(2, 5, 3, 1), trace_shape(session.config)):
+    shapes = component.shapes[:1] if component.given else (Shape(2, 5, 3, 1), trace_shape(session.config))
+    for shape in shapes:
         shape = reaching(component, shape, session.limits)
         if not all_hold(conditions, component.symbols(shape)):
             continue

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from .components import Component, Inputs, Shape
 from .dims import Dims
@@ -51,7 +52,7 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     """``model`` may have fake or real weights; ``inputs`` are structured, on the CPU. Nothing of the model is changed. Dims
     of the names in ``fixed`` have the sizes of ``inputs``."""
     leaves, _ = flatten(inputs)
-    names = [identifier(leaf_name(path)) for path, _ in leaves]
+    names = [identifier(leaf_name(path)) for path, _ in leaves if leaf_name(path) not in component.constants]
     by_path = {identifier(name): axes for name, axes in dims.names.items()}
     # The twin has fewer layers; the others' states vary as those that it has.
     by_pattern: dict[str, list[dict[int, str]]] = {}
@@ -62,7 +63,7 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
         if name not in by_path and known and all(axes == known[0] for axes in known):
             by_path[name] = known[0]
     shapes = {name: {axis: Dim.AUTO for axis, dim in by_path.get(name, {}).items() if dim not in fixed} for name in names}
-    flat = export_flat(model, component.run, inputs, shapes)
+    flat = export_flat(model, component.run, inputs, shapes, is_input=lambda path: leaf_name(path) not in component.constants)
     program = flat.program
     apply_fx_node_fixes("dynamo", program.graph_module)
     apply_fx_program_fixes("dynamo", program)
@@ -75,7 +76,7 @@ def trace(model: torch.nn.Module, component: Component, inputs: Inputs, dims: Di
     if component.cache is not None and (found := restart(model)) and (guard := restart_guard(found, placed)):
         guards.append(guard)
     traced = Traced(component, program, flat.input_paths, flat.output_names, placed, guards, export_cpu_seconds=flat.cpu_seconds)
-    traced.specialized = _specialized(traced) + _single_rows(traced, model)
+    traced.specialized = _specialized(traced) + _single_rows(traced, model) + list(component.fixed)
     return traced
 
 
@@ -109,6 +110,9 @@ def drop_assertions(program: ExportedProgram) -> None:
         for node in reversed(list(module.graph.nodes)):
             if node.op == "call_function" and getattr(node.target, "_opname", "") in _ASSERTIONS:
                 module.graph.erase_node(node)
+        for node in module.graph.nodes:  # torch 2.13 forgets users of values that feed sizes that nobody knows
+            for read in node.all_input_nodes:
+                read.users.setdefault(node)
         module.graph.eliminate_dead_code(_is_needed)
         module.recompile()
 
@@ -146,8 +150,10 @@ def _specialized(traced: Traced) -> list[dict]:
         for axis, dim in axes.items():
             size = fixed_size(values[name].shape[axis]) if isinstance(values.get(name), torch.Tensor) else None
             if size is not None:
-                found.append({"input": name, "dim": axis, "value": size,
-                              "reason": f"the model's code fixes {dim} to {size} while it is traced"})  # fmt: skip
+                read = " and ".join(traced.component.constants)
+                reason = f"the model's code fixes {dim} to {size} while it is traced"
+                reason = f"the model's code computes with the values of {read}, which are part of the graph" if read else reason
+                found.append({"input": name, "dim": axis, "value": size, "reason": reason})
     return found
 
 
@@ -158,6 +164,11 @@ def _single_rows(traced: Traced, model: torch.nn.Module) -> list[dict]:
     if getattr(getattr(model, "config", None), "pad_token_id", 0) is None:
         reason += '; it may take them with a "pad_token_id" in config.json'
     return [{"input": next(iter(traced.input_paths)), "dim": 0, "value": 1, "reason": reason}]
+
+
+def has_sizes_by_values(program: ExportedProgram) -> bool:
+    """Whether the size of a tensor in the graph depends on the values of another."""
+    return any(free_unbacked_symbols(node.meta["val"]) for node in program.graph.nodes if isinstance(node.meta.get("val"), torch.Tensor))
 
 
 def fixed_size(size: int | torch.SymInt) -> int | None:

@@ -16,7 +16,6 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils._python_dispatch import TorchDispatchMode
 
 
 @contextlib.contextmanager
@@ -56,13 +55,19 @@ def _keep_in_float32(model: torch.nn.Module, dtype: torch.dtype) -> None:
 def without_weights(model: torch.nn.Module) -> torch.nn.Module:
     """The model on meta that ``build_on_meta`` made (which is used up), ready to be traced: weights are fake CPU tensors,
     buffers that no checkpoint holds have their values."""
+    model = with_own_values(model)
+    _give_fake_weights(model)
+    return model
+
+
+def with_own_values(model: torch.nn.Module) -> torch.nn.Module:
+    """The same with weights that are still on meta."""
     if hasattr(model, "initialize_weights") and _initialises_buffers():
         if values := _give_values(model, seed=0):
             other = build_on_meta(type(model), model.config, model.dtype)
             _forget_random(model, values, _give_values(other, seed=1))
     else:
         model = _build_with_buffers(model)
-    _give_fake_weights(model)
     return model
 
 
@@ -98,7 +103,8 @@ def _build_with_buffers(model: torch.nn.Module) -> torch.nn.Module:
 
 def computed_weights(model: torch.nn.Module) -> list[str]:
     """Weights of a model without weights that have their values: a checkpoint may lack them."""
-    return [name for name in model.state_dict() if not isinstance(_tensor_of(model, name), FakeTensor)]
+    tensors = ((name, tensor_of(model, name)) for name in model.state_dict())
+    return [name for name, tensor in tensors if not tensor.is_meta and not isinstance(tensor, FakeTensor)]
 
 
 #: Tensors of more elements than all of these together are not computed, but asked of the checkpoint.
@@ -117,15 +123,20 @@ def _give_values(model: torch.nn.Module, seed: int) -> dict[str, torch.Tensor]:
     """Makes what a checkpoint need not hold real, with the values that the model's initialisation gives it. Returns the
     weights among it; the rest are buffers that are never saved."""
     weights = _may_be_missing(model)
-    for name in [*(name for name, _ in _non_persistent_buffers(model)), *weights]:
-        _replace(model, name, torch.empty_like(_tensor_of(model, name), device="cpu"))
+    for name in weights:
+        _replace(model, name, torch.empty_like(tensor_of(model, name), device="cpu"))
+    buffers = _non_persistent_buffers(model)
+    # A run may have left one buffer under several names.
+    made = {id(buffer): torch.empty_like(buffer, device="cpu") for _, buffer in buffers}
+    for name, buffer in buffers:
+        _replace(model, name, made[id(buffer)])
     for name in model.state_dict().keys() - set(weights):
-        _tensor_of(model, name)._is_hf_initialized = True  # nothing to initialise: a checkpoint holds it
+        tensor_of(model, name)._is_hf_initialized = True  # nothing to initialise: a checkpoint holds it
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model.initialize_weights()
         model.tie_weights()
-    return {name: _tensor_of(model, name) for name in weights}
+    return {name: tensor_of(model, name) for name in weights}
 
 
 def _forget_random(model: torch.nn.Module, values: dict[str, torch.Tensor], others: dict[str, torch.Tensor]) -> None:
@@ -146,10 +157,10 @@ def _replace(model: torch.nn.Module, name: str, tensor: torch.Tensor) -> None:
 
 def _non_persistent_buffers(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
     persistent = model.state_dict().keys()
-    return [(name, buffer) for name, buffer in model.named_buffers() if name not in persistent]
+    return [(name, buffer) for name, buffer in model.named_buffers(remove_duplicate=False) if name not in persistent]
 
 
-def _tensor_of(model: torch.nn.Module, name: str) -> torch.Tensor:
+def tensor_of(model: torch.nn.Module, name: str) -> torch.Tensor:
     owner, _, attribute = name.rpartition(".")
     return getattr(model.get_submodule(owner), attribute)
 
@@ -212,25 +223,3 @@ def stand_ins(
 def fake_mode(model: torch.nn.Module) -> FakeTensorMode:
     """The mode of a model whose weights are fake."""
     return next(parameter.fake_mode for parameter in model.parameters() if isinstance(parameter, FakeTensor))
-
-
-class ShapesOnly(TorchDispatchMode):
-    """While it is active, code that asks a tensor on meta for a value is told one (or true), so that a call whose shapes
-    do not depend on values runs to its end on the meta device."""
-
-    def __enter__(self):
-        self._autocast = torch.autocast
-        # Code of transformers 4 switches autocast off for the device of its input, which torch has none of for meta.
-        torch.autocast = lambda device_type, *args, **kwargs: (
-            contextlib.nullcontext() if device_type == "meta" else self._autocast(device_type, *args, **kwargs)
-        )
-        return super().__enter__()
-
-    def __exit__(self, *error):
-        torch.autocast = self._autocast
-        return super().__exit__(*error)
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        if function is torch.ops.aten._local_scalar_dense.default and args[0].is_meta:
-            return torch.ones((), dtype=args[0].dtype).item()
-        return function(*args, **(kwargs or {}))

@@ -11,13 +11,18 @@ _RENAMED = {"last_hidden_state": "encoder_hidden_states"}
 def wiring(traced: list[Traced]) -> list[dict[str, str]]:
     """Which output of a component feeds which input of a later one: ``{"from": "encoder.cross.0.key", "to":
     "decoder.past_key_values.0.encoder.key"}``. Outputs find inputs of their own name."""
+    return wires([(each.component.name, list(each.input_paths.values()), each.output_names) for each in traced])
+
+
+def wires(components: list[tuple[str, list[str], list[str]]]) -> list[dict[str, str]]:
+    """The same from names: of components, and of what goes in and out."""
     found = []
-    for i, source in enumerate(traced):
-        for target in traced[i + 1 :]:
-            inputs = set(target.input_paths.values())
-            for output in source.output_names:
-                if (name := _input_name(output)) in inputs:
-                    found.append({"from": f"{source.component.name}.{output}", "to": f"{target.component.name}.{name}"})
+    for i, (source, _, outputs) in enumerate(components):
+        for target, inputs, _ in components[i + 1 :]:
+            known = set(inputs)
+            for output in outputs:
+                if (name := _input_name(output)) in known:
+                    found.append({"from": f"{source}.{output}", "to": f"{target}.{name}"})
     return found
 
 

@@ -72,43 +72,76 @@ class Manifest:
     versions: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass
+class Content:
+    """What a capture holds, before it is a file."""
+
+    #: ``capture.json``
+    document: dict[str, Any]
+    #: graphs and companions by the name of their entry, in order
+    entries: dict[str, bytes]
+    #: by component: what no checkpoint holds, by name
+    constants: dict[str, dict[str, torch.Tensor]]
+    #: by component: a call of the twin, by input
+    samples: dict[str, dict[str, torch.Tensor]]
+    #: CPU seconds that torch's serialisation took
+    serialize_seconds: float = 0.0
+
+
 def write_capture(
     path: str | os.PathLike, graphs: list[GraphEntry], manifest: Manifest, *, with_constants: bool = True
 ) -> float:
     """Writes beside ``path`` and renames at the end, so that a reader sees all of it or nothing. Returns the CPU seconds
     that torch's serialisation took. Without constants whoever reads it has to provide these as well."""
-    seconds = 0.0
-    entries: list[tuple[str, bytes]] = []
+    content = capture_content(graphs, manifest)
+    if not with_constants:
+        content.constants = {}
+    write_content(path, content)
+    return content.serialize_seconds
+
+
+def capture_content(graphs: list[GraphEntry], manifest: Manifest) -> Content:
+    content = Content({}, {}, {}, {})
     described = []
     for graph in graphs:
         names = {"graph": f"graphs/{graph.name}.json", "companion": f"graphs/{graph.name}.companion.json"}
         start = time.process_time()
         serialized = serialize(graph.program, serialize_state_dict=False, serialize_constants=False).exported_program
-        seconds += time.process_time() - start
-        entries.append((names["graph"], reduced_graph(serialized, graph)))
-        entries.append((names["companion"], to_json(companion(graph.program))))
+        content.serialize_seconds += time.process_time() - start
+        content.entries[names["graph"]] = reduced_graph(serialized, graph)
+        content.entries[names["companion"]] = to_json(companion(graph.program))
+        content.constants[graph.name] = own_constants(graph)
+        content.samples[graph.name] = graph.samples
         described.append({"name": graph.name, **names, "cache": graph.cache, "specialized": graph.specialized,
                           "guards": [guard_entry(each) for each in graph.guards],
                           **interface(graph)})  # fmt: skip
-    document = {
+    content.document = {
         "format": "argosy-capture",
         "version": 1,
         "versions": {"torch": torch.__version__, **manifest.versions},
         "model_class": manifest.model_class,
         "task": manifest.task,
-        "configuration": manifest.configuration,
-        "configuration_hash": hashlib.sha256(to_json(manifest.configuration)).hexdigest(),
         "components": described,
         "wiring": manifest.wiring,
         "ties": list(manifest.ties.items()),
         "schemas": schemas([graph.program for graph in graphs]),
+        **configuration_keys(manifest.configuration),
     }
     if nodes := onnx_ops([graph.program for graph in graphs]):
-        document["onnx_ops"] = nodes
-    entries.insert(0, ("capture.json", to_json(document)))
-    if with_constants and (tensors := constants(graphs)):
+        content.document["onnx_ops"] = nodes
+    return content
+
+
+def configuration_keys(configuration: dict) -> dict[str, Any]:
+    return {"configuration": configuration, "configuration_hash": hashlib.sha256(to_json(configuration)).hexdigest()}
+
+
+def write_content(path: str | os.PathLike, content: Content) -> None:
+    """Writes beside ``path`` and renames at the end."""
+    entries = [("capture.json", to_json(content.document)), *content.entries.items()]
+    if tensors := constants(content.constants):
         entries.append(("constants.safetensors", safetensors_bytes(tensors)))
-    if tensors := sample_values(graphs):
+    if tensors := sample_values(content.samples):
         entries.append(("samples.safetensors", safetensors_bytes(tensors)))
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -117,7 +150,6 @@ def write_capture(
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
-    return seconds
 
 
 def guard_entry(guard: Guard) -> dict:
@@ -206,25 +238,29 @@ def safetensors_bytes(tensors: dict[str, torch.Tensor]) -> bytes:
     return struct.pack("<Q", len(text)) + text + data
 
 
-def constants(graphs: list[GraphEntry]) -> dict[str, torch.Tensor]:
+def own_constants(graph: GraphEntry) -> dict[str, torch.Tensor]:
+    computed = {name: graph.program.state_dict[name] for name in graph.computed if name in graph.program.state_dict}
+    return {**graph.program.constants, **computed}
+
+
+def constants(by_component: Mapping[str, Mapping[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
     found: dict[str, torch.Tensor] = {}
-    for graph in graphs:
-        computed = {name: graph.program.state_dict[name] for name in graph.computed if name in graph.program.state_dict}
-        for name, tensor in {**graph.program.constants, **computed}.items():
+    for component, tensors in by_component.items():
+        for name, tensor in tensors.items():
             if not isinstance(tensor, torch.Tensor):
                 raise ValueError(f"{name} is not a tensor")
             if name in found and not (found[name].shape == tensor.shape and torch.equal(found[name], tensor)):
-                name = f"{graph.name}/{name}"
+                name = f"{component}/{name}"
             found[name] = tensor
     return found
 
 
-def sample_values(graphs: list[GraphEntry]) -> dict[str, torch.Tensor]:
+def sample_values(by_component: Mapping[str, Mapping[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
     """Values of sample inputs that are no floating-point numbers: those must fit each other (ids, masks, positions)."""
     return {
-        f"{graph.name}/{name}": tensor
-        for graph in graphs
-        for name, tensor in graph.samples.items()
+        f"{component}/{name}": tensor
+        for component, tensors in by_component.items()
+        for name, tensor in tensors.items()
         if not tensor.is_floating_point() and not tensor.is_complex()
     }
 

@@ -11,12 +11,12 @@ import argparse
 import json
 import os
 import sys
-import warnings
 from pathlib import Path
 
+from ..capture.start import import_libraries
 from ..errors import ExportError
 from ..summary import Summary
-from ..terminal import say, say_error
+from ..terminal import hush_libraries, say, say_error
 from ..tracebacks import explain_failure
 
 WRONG = 3
@@ -43,6 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--task", help="of the twin, as export was given it")
     parser.add_argument("--shape", help="likewise")
     parser.add_argument("--prefill", action="store_true", help="likewise")
+    parser.add_argument("--inputs", action="append", type=Path, default=[], metavar="FILE",
+                        help="what forward is called with, as capture was given it; may be repeated")  # fmt: skip
     parser.add_argument("--dtype", default="auto", help="likewise; auto: the configuration's")
     parser.add_argument("--option", action="append", default=[], help="likewise: an argument of export, --option=--opset=18")
     parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
@@ -81,10 +83,10 @@ def run(options: argparse.Namespace, summary: Summary) -> int:
         elif options.progress == "text":
             say(text)
 
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    warnings.filterwarnings("ignore")
+    hush_libraries()
     report("loading torch and transformers")
+    if options.twin is not None:  # no checkpoint is read, of whatever library
+        import_libraries()
     from transformers.utils import logging
 
     from ..extensions import load_extensions
@@ -99,17 +101,17 @@ def run(options: argparse.Namespace, summary: Summary) -> int:
     if options.twin is not None:
         request = TwinRequest(options.twin, options.engine or "pt2", options.task, options.shape, options.prefill,
                               options.dtype, options.trust_remote_code, tuple(options.option), options.program,
-                              options.bundle_engine, read_adapters(options.adapter_apart))  # fmt: skip
+                              options.bundle_engine, read_adapters(options.adapter_apart), tuple(options.inputs))  # fmt: skip
         checked = check_twin(request, report)
     elif options.tokens or is_for_an_engine(find_variant(options.export, options.variant)[0]):
         checked = check_bundle(options.export, options.against, count=options.tokens, text=options.text, audio=options.audio,
                                variant=options.variant, adapters=read_adapters(options.adapter_apart), trust_remote_code=options.trust_remote_code, engine_python=options.engine_python,
-                               report=report)  # fmt: skip
+                               report=report, inputs=options.inputs)  # fmt: skip
     else:
         checked = check_export(find_variant(options.export, options.variant)[0], options.against, engine=options.engine,
                                calls=tuple(options.calls.split(",")), text=options.text, audio=options.audio,
-                               trust_remote_code=options.trust_remote_code, report=report)  # fmt: skip
-    exit_code = 0 if checked.ok else WRONG if any(row.ok is False for row in checked.rows) else 1
+                               trust_remote_code=options.trust_remote_code, report=report, inputs=options.inputs)  # fmt: skip
+    exit_code = 0 if checked.ok or checked.unchecked else WRONG if any(row.ok is False for row in checked.rows) else 1
     if options.output is not None:
         options.output.write_text(json.dumps(checked.document(), indent=1) + "\n")
     if options.json:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -32,11 +34,21 @@ class ExpectedCall:
     following: torch.Tensor | None = None
 
 
+def as_exported(component: Component, model: torch.nn.Module, interface: Mapping[str, Any] | None) -> Component:
+    """The component as its graph was traced: for calls of one size if that has no inputs but those."""
+    if interface is None or component.by_values is None:
+        return component
+    names = named_leaves(component.by_values.inputs(model, Shape())).keys() - component.by_values.constants
+    is_one_size = {item["name"] for item in interface["inputs"]} == {identifier(name) for name in names}
+    return component.by_values if is_one_size else component
+
+
 def expected_call(component: Component, model: torch.nn.Module, shape: Shape) -> ExpectedCall:
     """What ``model`` computes at ``shape``, by other means than the component where there are any: for a decoder by all
     tokens at once, since eager state-space layers get several tokens on a past wrong."""
     inputs = component.inputs(model, shape)
-    flat = {identifier(name): tensor.detach().clone() for name, tensor in named_leaves(inputs).items()}
+    flat = {identifier(name): tensor.detach().clone() for name, tensor in named_leaves(inputs).items()
+            if name not in component.constants}  # fmt: skip
     given = inputs
     start = time.perf_counter()
     if component.reference is not None:
@@ -62,6 +74,8 @@ def expected_call(component: Component, model: torch.nn.Module, shape: Shape) ->
 
 def shape_text(shape: Shape, component: Component) -> str:
     """``2x19 on 23, 3 padded``."""
+    if component.given:
+        return f"given inputs {shape.media + 1}"
     text = f"{shape.batch}x{shape.sequence}"
     if component.cache is not None:
         text += f" on {shape.past}"

@@ -43,6 +43,8 @@ class Checked:
     tolerance: float
     rows: list[Row] = field(default_factory=list)
     cpu_seconds: float = 0.0
+    #: why nothing was run, which is no fault of the export; empty: something was
+    unchecked: str = ""
 
     @property
     def ok(self) -> bool:
@@ -51,6 +53,8 @@ class Checked:
 
     def summary(self) -> str:
         """What was compared and what came of it; nothing more is claimed."""
+        if self.unchecked:
+            return f"unchecked: {self.unchecked}"
         made = [row for row in self.rows if row.ok is not None and not row.measures]
         wrong = sum(row.ok is False for row in made)
         if not made:
@@ -83,6 +87,7 @@ class Checked:
             "model_class": self.model_class,
             "task": self.task,
             "ok": self.ok,
+            "unchecked": self.unchecked or None,
             "summary": self.summary(),
             "tolerance": self.tolerance,
             "quality": next((row.figures for row in self.rows if row.figures), None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,17 +23,20 @@ CALLS = ("edge", "observed", "greedy", "text")
 def check_export(
     path: Path, against: Path, *, engine: str | None = None, calls: tuple[str, ...] = CALLS, text: Path | None = None,
     audio: Path | None = None, trust_remote_code: bool = False, report: Report = lambda text: None,
+    inputs: Sequence[Path] = (),
 ) -> Checked:  # fmt: skip
-    """Compares an export with the checkpoint in ``against``, also on the words of ``text`` or the sound ``audio``."""
-    return _check_components(find_export(path, engine), against, calls, text, audio, trust_remote_code, report)
+    """Compares an export with the checkpoint in ``against``, also on the words of ``text`` or the sound ``audio``. ``inputs``: files
+    of what it was captured with, if it was."""
+    return _check_components(find_export(path, engine), against, calls, text, audio, trust_remote_code, report, inputs)
 
 
 def _check_components(
     export: Export, against: Path, calls: tuple[str, ...], text: Path | None, audio: Path | None, trust_remote_code: bool,
-    report: Report,
+    report: Report, inputs: Sequence[Path] = (),
 ) -> Checked:  # fmt: skip
     """The eager model is gone before the export is opened, so that memory holds the weights once."""
     from ..capture.configuration import load_config
+    from ..capture.input_files import read_inputs
     from ..capture.session import open_session
     from ..capture.twin import model_class
 
@@ -49,15 +52,16 @@ def _check_components(
             hint="give the model that was exported",
         )
     prefill = "prefill" in export.interfaces
-    components = open_session(config, task, prefill=prefill).components
+    components = open_session(config, task, prefill=prefill, inputs=inputs).components
+    given = [read_inputs(file) for file in inputs]
     kind, samples = export.dtype, None
     dtype = eager_dtype(kind)
     if dtype != "float32" and not cls.can_generate():  # one after the other, as both are large
-        samples = take_samples(load_model(cls, against, "float32", trust_remote_code), export, against, text, audio)
+        samples = take_samples(load_model(cls, against, "float32", trust_remote_code), export, against, text, audio, given)
         gc.collect()
     model = load_model(cls, against, dtype, trust_remote_code)
     if dtype == "float32" and (kind == MIXED or export.manifest.get("quantized")) and not cls.can_generate():
-        samples = take_samples(model, export, against, text, audio)
+        samples = take_samples(model, export, against, text, audio, given)
     comparison = Comparison(model, components, export, export.engine.tolerance(kind), folder=against, text=text,
                             in_place=True, samples=samples)  # fmt: skip
     checked = Checked("full", export.engine.name, cls.__name__, task or "", comparison.tolerance)
@@ -77,7 +81,7 @@ def _check_components(
 def check_bundle(
     path: Path, against: Path, *, count: int = 0, text: Path | None = None, audio: Path | None = None, variant: str = "",
     adapters: Mapping[str, Path] | None = None, trust_remote_code: bool = False, engine_python: str | None = None,
-    report: Report = lambda text: None,
+    report: Report = lambda text: None, inputs: Sequence[Path] = (),
 ) -> Checked:  # fmt: skip
     """Compares a bundle's greedy tokens, in its engine, with those of the checkpoint in ``against``; tokens of a quantised one
     with those of eager in the same scheme, and how many are those of the model as it is. The graphs of a model that generates
@@ -104,7 +108,7 @@ def check_bundle(
     if not cls.can_generate():
         if count:
             raise ExportError(f"{cls.__name__} generates no tokens", code="invalid-input", hint="--tokens is for models that do")
-        return _check_components(open_files(engine, bundle.graphs), against, CALLS, text, audio, trust_remote_code, report)
+        return _check_components(open_files(engine, bundle.graphs), against, CALLS, text, audio, trust_remote_code, report, inputs)
     count = count or NEW_TOKENS
     kind = engine.dtype(str(bundle.graphs[0]))
     dtype = eager_dtype(kind)

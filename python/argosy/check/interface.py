@@ -97,7 +97,7 @@ def promised_shapes(component: Component, shapes: list[Shape], interface: Mappin
     conditions = [guard["condition"] for guard in interface.get("guards") or ()]
     found: list[Shape] = []
     for shape in shapes:
-        shape = _narrowed(component, shape, ranges)
+        shape = shape if component.given else _narrowed(component, shape, ranges)
         is_promised = _is_promised(component, shape, ranges) and all_hold(conditions, component.symbols(shape))
         if is_promised and shape not in found:
             found.append(shape)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..errors import ExportError
 from ..extensions import load_extensions
-from ..terminal import say_error
+from ..terminal import hush_libraries, say_error
 
 
 def looking_parser(prog: str, description: str | None) -> argparse.ArgumentParser:
@@ -33,9 +31,7 @@ def look(options: argparse.Namespace, find: Callable[[Callable[[str], None]], di
         if options.progress != "off":
             print(json.dumps({"stage": stage}) if options.progress == "json" else stage, file=sys.stderr, flush=True)
 
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    warnings.filterwarnings("ignore")
+    hush_libraries()
     try:
         load_extensions()
         document = find(report)

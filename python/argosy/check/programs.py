@@ -92,11 +92,13 @@ def _plain_calls(
     shapes = [Shape(1, length, 0, 0) for length in lengths]
     shapes += [Shape(1, 13, 0, 0, media=1)]
     shapes += [Shape(1, min(19, longest), 0, 3)] if has_mask else []
+    if component.given:
+        shapes = list(component.shapes)
     seen = set()
     for shape in shapes:
         inputs = component.inputs(model, shape)
         flat = {identifier(name): tensor.detach().clone() for name, tensor in named_leaves(inputs).items()}
-        flat = {name: flat[name][:1] for name in graph["inputs"]}
+        flat = {name: flat[name] if component.given else flat[name][:1] for name in graph["inputs"]}
         sizes = tuple(tuple(tensor.shape) for tensor in flat.values())
         if (sizes, shape.padding) in seen or not _fits(flat, graph):
             continue
@@ -120,7 +122,7 @@ def _plain_outputs(
         return {"inputs_embeds": model.get_input_embeddings()(flat["input_ids"])}
     if graph["outputs"] == ["last_hidden_state"] and component.name == "encoder":
         return {"last_hidden_state": model.get_encoder()(**flat, return_dict=True).last_hidden_state}
-    single = {name: value[:1] if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
+    single = {name: value[:1] if isinstance(value, torch.Tensor) and not component.given else value for name, value in inputs.items()}
     found = named_leaves(component.run(model, model.forward, single))
     names = {identifier(name): name for name in found}
     return {name: found[names.get(name, name)] for name in graph["outputs"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,13 +113,19 @@ def _pooled(rows: torch.Tensor, counts: torch.Tensor | None, pooling: str) -> to
     return {"last": rows[-1:], "max": rows.amax(0), "mean": rows.mean(0)}[pooling]
 
 
-def take_samples(model: torch.nn.Module, export: Export, folder: Path, text: Path | None, audio: Path | None) -> Samples | None:
-    """Runs the model, which computes in float32. None for what is no single graph, or what no call can be made for."""
+def take_samples(
+    model: torch.nn.Module, export: Export, folder: Path, text: Path | None, audio: Path | None,
+    own: Sequence[Mapping[str, Any]] = (),
+) -> Samples | None:  # fmt: skip
+    """Runs the model, which computes in float32. None for what is no single graph, or what no call can be made for. ``own``: the
+    user's own inputs, which are then the samples."""
     interface = export.interfaces.get("model")
     if interface is None or not export.has_components:
         return None
     names = {item.get("path", item["name"]) for item in interface["inputs"]}
     each, arguments = _arguments(model, names, interface, folder, text, audio)
+    if own:
+        each, arguments = "samples", (dict(inputs) for inputs in own)
     calls: list[ExpectedCall] = []
     output, kept = None, 0
     for given in arguments:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import re
 import shutil
 import subprocess
@@ -46,6 +47,8 @@ class TwinRequest:
     bundle_engine: str = ""
     #: folders of LoRA adapters by names, which the bundle keeps apart
     adapters: Mapping[str, Path] = field(default_factory=dict)
+    #: files of what forward is called with, if the user gave any
+    inputs: tuple[Path, ...] = ()
 
 
 def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Checked:
@@ -59,14 +62,21 @@ def check_twin(request: TwinRequest, report: Report = lambda text: None) -> Chec
     start = cpu_seconds()
     report("building the twin")
     positions = reach(parse_shape(request.shape or ""))
-    config = shrink(load_config(request.model, trust_remote_code=request.trust_remote_code), reach=positions)
+    config = load_config(request.model, trust_remote_code=request.trust_remote_code)
+    if not request.inputs:  # else the twin is as small as the inputs let it be
+        config = shrink(config, reach=positions)
     engine = ENGINES[request.engine]
     asked = request.dtype
     if asked == "auto":
         asked = engine.replaced_dtypes.get(_dtype_name(config), _dtype_name(config))
     set_dtype(config, "float32")
-    session = open_session(config, request.task, shape=request.shape, prefill=request.prefill)
+    session = open_session(config, request.task, shape=request.shape, prefill=request.prefill, inputs=request.inputs)
     checked = Checked("twin", engine.name, session.model_class.__name__, session.task, engine.twin_tolerance)
+    if session.unchecked:
+        checked.unchecked = f"{session.unchecked}; --check full compares with the model's own weights"
+        return checked
+    if request.inputs:
+        session.config = copy.deepcopy(session.twin.config)
     with tempfile.TemporaryDirectory(prefix="argosy-twin-") as name:
         folder = Path(name)
         _save(session.twin, folder / "twin", request)
@@ -136,7 +146,7 @@ def _check_bundle(dtype: str, session: Session, folder: Path, request: TwinReque
     from .tokens import NEW_TOKENS, expected_runs, run_bundle
 
     runner = RUNNERS.get(request.bundle_engine)
-    if runner is None:
+    if runner is None or request.inputs:  # engines call graphs as they know them, not as the user does
         return []
     report(f"running the twin as a bundle for {runner.title}")
     save(session.twin, folder / "twin")

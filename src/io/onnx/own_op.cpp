@@ -12,7 +12,6 @@ namespace {
 constexpr size_t kMaxName = 200;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_name(std::string_view text, std::string_view others) {
   return !text.empty() && text.size() <= kMaxName && is_letter(text[0]) && std::ranges::all_of(text, [&](char c) {

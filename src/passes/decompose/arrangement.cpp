@@ -15,9 +15,17 @@ bool decompose_unfold(AtenBuilder& f) {
   std::optional<int64_t> width = f.integer("size"), step = f.integer("step");
   if (!dim || !width || !step) return false;
   const TensorType result = f.result();
-  SymExpr windows = f.symbols().floor_div(f.symbols().sub(f.shape(x)[*dim], f.integer(*width)), f.integer(*step));
-  windows = f.symbols().add(windows, f.one());
-  ValueId starts = f.mul_integer(f.arange(windows, DType::kI64, {x}), *step);
+  ValueId starts;
+  if (std::optional<int64_t> length = f.shape(x)[*dim].as_integer()) {
+    starts = f.mul_integer(f.arange(f.integer((*length - *width) / *step + 1), DType::kI64, {x}), *step);
+  } else {
+    // Every place that a window may begin at. A formula for their number may not be known by the sizes of x.
+    ValueId places = f.arange(f.shape(x)[*dim], DType::kI64, {x});
+    Argument end = *width == 1 ? Argument(None{}) : Argument(1 - *width);
+    starts = f.node(aten::kSliceTensor,
+                    {{"self", places}, {"dim", int64_t{0}}, {"start", int64_t{0}}, {"end", end}, {"step", *step}},
+                    DType::kI64, {result.shape[*dim]});
+  }
   ValueList indices(*dim + 1);
   starts = f.unsqueeze(starts, 1);
   indices.back() = f.add(starts, f.arange(f.integer(*width), DType::kI64, {}));

@@ -8,15 +8,18 @@ from collections.abc import Iterator
 import torch
 
 from ...patching import apply_patches
-from ..weightless import ShapesOnly
+from ..shapes_only import ShapesOnly
+from ..twin.placeholders import everything_counts
 from . import (  # noqa: F401 - register their patches
     convolutions,
+    expert_loops,
     funnel,
     linear_attention,
     masks,
     placeholders,
     recurrent,
     rotary,
+    rows,
     sizes,
 )
 
@@ -33,20 +36,19 @@ def tracing_patches(model: torch.nn.Module, experts: str | None = "grouped_mm") 
 @contextlib.contextmanager
 def shape_patches(model: torch.nn.Module) -> Iterator[None]:
     """What a run on the meta device needs changed, of which only shapes are wanted."""
-    with ShapesOnly(), apply_patches("shapes", model), experts_implementation(model, "batched_mm"):
+    with ShapesOnly(), everything_counts(), apply_patches("shapes", model), experts_implementation(model, "batched_mm"):
         yield
 
 
 @contextlib.contextmanager
 def experts_implementation(model: torch.nn.Module, name: str) -> Iterator[None]:
-    """Experts as ``name`` computes them, where the model can choose. ``grouped_mm`` is one op for all experts of a layer;
-    it has no kernel for the meta device, ``batched_mm`` has."""
-    if not hasattr(model, "get_experts_implementation") or not model._can_set_experts_implementation():
+    """Experts as ``name`` computes them, in all parts of the model that can choose. ``grouped_mm`` is one op for all experts of a
+    layer; it has no kernel for the meta device, ``batched_mm`` has."""
+    with contextlib.ExitStack() as stack:
+        for part in model.modules():
+            # Class by class: a model whose own code has no experts may have a language model inside whose code has.
+            if hasattr(part, "get_experts_implementation") and part._can_set_experts_implementation():
+                before = part.get_experts_implementation()
+                part.set_experts_implementation(name)
+                stack.callback(part.set_experts_implementation, before)
         yield
-        return
-    before = model.get_experts_implementation()
-    model.set_experts_implementation(name)
-    try:
-        yield
-    finally:
-        model.set_experts_implementation(before)

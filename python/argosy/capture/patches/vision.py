@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 
 #: The implementation of attention that models hand packed sequences to in one call, with their boundaries.
@@ -39,7 +40,7 @@ def merge_patches() -> Iterator[None]:
 @contextlib.contextmanager
 def live_patches(model: torch.nn.Module) -> Iterator[None]:
     """What a trace of a whole model that sees or hears needs changed, or of any part of it: calls are the caller's own."""
-    with packed_attention(model), scatter_by_rows(), without_checks(), deepstack_by_rows(model), masks_by_broadcasting():
+    with packed_attention(model), scatter_by_rows(), without_checks(), deepstack_by_rows(model):
         yield
 
 
@@ -137,7 +138,7 @@ class NothingLeftOut(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         if function is torch.Tensor.__getitem__:
             index = args[1]
-            if isinstance(index, torch.Tensor) and index.dtype == torch.bool and index.dim() == 1:
+            if isinstance(index, FakeTensor) and index.dtype == torch.bool and index.dim() == 1:
                 return args[0]
         return function(*args, **(kwargs or {}))
 
@@ -199,7 +200,7 @@ def decode_patches(part: torch.nn.Module) -> Iterator[None]:
     if not torch.compiler.is_exporting():
         yield
         return
-    with deepstack_by_rows(part), masks_by_broadcasting(), always_the_first_call():
+    with deepstack_by_rows(part), always_the_first_call():
         yield
 
 
@@ -222,32 +223,6 @@ def deepstack_by_rows(part: torch.nn.Module) -> Iterator[None]:
     finally:
         for module in owners:
             module.__dict__.pop("_deepstack_process")
-
-
-@contextlib.contextmanager
-def masks_by_broadcasting() -> Iterator[None]:
-    """Reason: masks that also depend on blocks of tokens are made with ``vmap``, which leaves ops in the graph that torch
-    itself can't write. Functions of masks only compare and index, so that broadcasting indices does the same."""
-    try:
-        from transformers import masking_utils
-    except ImportError:
-        yield
-        return
-
-    def expand(function: Any) -> Any:
-        return lambda batch, head, query, key: function(
-            batch[:, None, None, None], head[None, :, None, None], query[None, None, :, None], key[None, None, None, :]
-        )
-
-    changes = {"_vmap_expansion_sdpa": expand, "TransformGetItemToIndex": contextlib.nullcontext}
-    before = {name: getattr(masking_utils, name) for name in changes if hasattr(masking_utils, name)}
-    for name in before:
-        setattr(masking_utils, name, changes[name])
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(masking_utils, name, value)
 
 
 @contextlib.contextmanager

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .extractors import Spectrogram, spectrogram_of, waveform_of
-from .request import Request
+from .placeholders import features_take
+from .request import Request, lacks_part
 
 #: Samples of a waveform, for each value of ``Sizes.media``.
 _SAMPLES = (4000, 6400)
@@ -18,7 +21,7 @@ _FRAME_MASKS = ("input_features_mask", "feature_attention_mask")
 
 def add_audio(request: Request) -> None:
     """Adds audio, if the model takes any."""
-    if request.takes("input_ids", "decoder_input_ids"):
+    if request.takes("input_ids", "decoder_input_ids") or lacks_part(request.config, "audio_config"):
         return  # made from text; audio to go on from is optional
     if request.takes("audio_input_features", "audio_embed_sizes"):
         _add_sized_spectrogram(request)
@@ -42,6 +45,8 @@ def _add_waveform(request: Request) -> None:
     request.inputs["input_values"] = request.normal(batch, *shape)
     if request.takes("attention_mask") and len(shape) == 1:
         request.inputs["attention_mask"] = torch.ones(batch, shape[-1], dtype=torch.long)
+    if request.takes("padding_mask", "input_ids"):
+        request.inputs["padding_mask"] = torch.ones(batch, shape[-1], dtype=torch.bool)
 
 
 def _add_sized_spectrogram(request: Request) -> None:
@@ -62,22 +67,38 @@ def _add_spectrogram(request: Request) -> None:
     made = spectrogram_of(request.config.model_type)
     bins = request.find(*_BINS, default=made.bins if made else 80)
     frames = _FRAMES[request.media]
+    if (window := request.find("n_window")) is not None and request.takes("input_features_mask"):
+        frames = -(-frames // (2 * window)) * 2 * window  # padded to whole windows
     picture = request.find("spec_size")
     if picture is not None:
         # a spectrogram as a picture, cut from a longer strip; a little short of it, as extractors make it
         request.inputs["input_features"] = request.normal(batch, 1, picture * picture // bins - 6, bins)
         return
     frames_first = _frames_first(request, bins, made)
+    width = _stacked(request.model, bins) if frames_first else bins
     positions = request.find("max_source_positions")
     if not frames_first and isinstance(positions, int):
         frames = 2 * positions  # always padded to the longest
-    shape = (batch, frames, bins) if frames_first else (batch, bins, frames)
+    shape = (batch, frames, width) if frames_first else (batch, bins, frames)
     request.inputs["input_features"] = request.normal(*shape)
     masks = made.masks if made else {}
     for name in {*_FRAME_MASKS, *masks} & set(request.parameters):
+        if not features_take(request, "get_audio_features", name):
+            continue  # it is of features that these frames become
         request.inputs[name] = torch.ones(batch, frames, dtype=masks.get(name, torch.long))
     if frames_first and request.takes("attention_mask") and not request.takes("input_ids"):
         request.inputs["attention_mask"] = torch.ones(batch, frames, dtype=torch.long)
+
+
+def _stacked(model: Any, bins: int) -> int:
+    """Numbers of a frame: those of several frames side by side, where no layer takes the bins of one."""
+    import torch
+
+    layers = [module for module in model.modules() if isinstance(module, (torch.nn.Linear, torch.nn.Conv1d, torch.nn.Conv2d))]
+    widths = [layer.in_features if isinstance(layer, torch.nn.Linear) else layer.in_channels for layer in layers]
+    if bins in widths or any(isinstance(layer, torch.nn.Conv2d) for layer in layers):
+        return bins
+    return next((width for width in widths if width % bins == 0), bins)
 
 
 def _frames_first(request: Request, bins: int, made: Spectrogram | None) -> bool:

@@ -15,13 +15,13 @@ from .text_inputs import padding_token
 from .weights import has_statistics, randomise, settle
 
 
-def build(config: Any, *, task: str | None = None, seed: int = 0, reach: int = POSITIONS) -> Any:
+def build(config: Any, *, task: str | None = None, seed: int = 0, reach: int = POSITIONS, whole: bool = False) -> Any:
     """The twin of ``config``: a real model in float32 on the CPU, in evaluation mode, whose weights depend on ``seed``
     alone. Attention is ``sdpa`` where the class supports it. ``config`` is shrunk first (one that is small already
-    stays equal) and is itself left alone; ``reach`` as in ``shrink``."""
+    stays equal) and is itself left alone; ``reach`` as in ``shrink``. ``whole``: it is not shrunk."""
     import torch
 
-    config = shrink(config, reach=reach)
+    config = copy.deepcopy(config) if whole else shrink(config, reach=reach)
     cls = model_class(config, task)
     config = narrowed(config, cls)
     with _seeded(seed):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
+import sys
 from typing import Any
 
 from ...errors import ExportError
@@ -98,8 +100,32 @@ def model_class(config: Any, task: str | None = None) -> type:
         _class_by_architectures(config)
         or _class_of_remote_code(config)
         or _class_by_tables(config, _TABLES)
+        or _class_beside(config)
         or _no_class(config, None)
     )
+
+
+def has_class(model_type: str) -> bool:
+    """Whether transformers has a model that a configuration of this type alone stands for: in a table, or one with a task that is
+    called after the configuration. Nothing but names is read."""
+    from transformers.models.auto import modeling_auto
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+    stem = CONFIG_MAPPING_NAMES.get(model_type, "").removesuffix("Config")
+    names = [f"{'MODEL' if name == 'BASE' else f'MODEL_FOR_{name}'}_MAPPING_NAMES" for name in _TABLES]
+    return (
+        model_type in _CLASSES
+        or any(model_type in getattr(modeling_auto, name, {}) for name in names)
+        or bool(stem) and any(name.startswith(f"{stem}For") for name in _names())
+    )
+
+
+@functools.cache
+def _names() -> tuple[str, ...]:
+    """What transformers exports; it takes long to say so."""
+    import transformers
+
+    return tuple(dir(transformers))
 
 
 def _class_by_architectures(config: Any) -> type | None:
@@ -149,12 +175,26 @@ def _class_by_tables(config: Any, tables: tuple[str, ...]) -> type | None:
     for table in tables:
         mapping = _table(table)
         if mapping is not None and type(config) in mapping:
-            found = mapping[type(config)]
+            try:
+                found = mapping[type(config)]
+            except ValueError:  # the table names a class that this version of transformers lacks
+                continue
             found = found[0] if isinstance(found, (list, tuple)) else found
             if found.__name__ in _WITHOUT_SCIPY and importlib.util.find_spec("scipy") is None:
                 return getattr(transformers, _WITHOUT_SCIPY[found.__name__])
             return found
     return None
+
+
+def _class_beside(config: Any) -> type | None:
+    """A class that no table names: one with a task, of those in the module beside the configuration's own."""
+    module = sys.modules.get(type(config).__module__.replace(".configuration_", ".modeling_"))
+    if module is None:
+        with contextlib.suppress(ImportError):
+            module = importlib.import_module(type(config).__module__.replace(".configuration_", ".modeling_"))
+    found = [cls for name in getattr(module, "__all__", ())
+             if getattr(cls := getattr(module, name), "config_class", None) is type(config) and not name.endswith("PreTrainedModel")]  # fmt: skip
+    return next((cls for cls in found if "For" in cls.__name__), found[-1] if found else None)
 
 
 @functools.cache

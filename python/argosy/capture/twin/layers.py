@@ -8,6 +8,7 @@ layer that is special in two ways stays so.
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, TypeGuard
 
 from .roles import LAYERS as ROLES
@@ -30,6 +31,31 @@ def shrink_layers(config: dict[str, Any]) -> None:
             config[name] = config[count] if role == "stack" and count else min(value, LAYERS)
         elif role == "depths" and isinstance(value, (list, tuple)):
             config[name] = [min(v, 2 if i == 0 else 1) if isinstance(v, int) else v for i, v in enumerate(value)]
+
+
+#: What a configuration calls the layers of the part for pictures whose outputs it uses, and that part.
+_TAPS_OF_VISION, _VISION = re.compile(r"vision_feature_layers?$"), "vision_config"
+_LENT = "out_indices of the whole"
+
+
+def lend_taps(configs: list[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
+    """Gives layers that a whole model taps to the part that has them, to be shrunk with it. Returns who lent, and what."""
+    lent = []
+    for config in configs:
+        part = config.get(_VISION)
+        for name, value in config.items():
+            if not (_TAPS_OF_VISION.match(name) and isinstance(value, (list, tuple)) and isinstance(part, dict)):
+                continue
+            count = next((part[n] for n in ROLES.patterns("stack") if _is_count(part.get(n))), None)
+            if count is not None:
+                part[_LENT] = [layer if layer >= 0 else count + 1 + layer for layer in value]
+                lent.append((config, name))
+    return lent
+
+
+def take_taps_back(lent: list[tuple[dict[str, Any], str]]) -> None:
+    for config, name in lent:
+        config[name] = config[_VISION].pop(_LENT)
 
 
 def _is_count(value: Any) -> TypeGuard[int]:

@@ -71,7 +71,7 @@ def _shrink_window(config: dict[str, Any], stages: Any, patch: int | None) -> No
         config["window_size"] = min(window, max(1, STAGED_IMAGE // (first * 2 ** (len(stages) - 1))))
     elif patch is not None and patch >= 8 and window > 2 * patch:
         config["window_size"] = 4 * PATCH  # in pixels, as in Qwen2.5-VL
-    else:
+    elif patch is not None or window > 16:
         config["window_size"] = min(window, 4 if window <= 16 else 8)
 
 

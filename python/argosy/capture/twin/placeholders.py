@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 from collections.abc import Iterator
 from typing import Any
 
-from .request import Request
+from .request import Request, as_list
 
-#: Each kind of media: the attributes that hold its token, the method that gives its features, the inputs that carry it.
+#: Each kind of media: the attributes that hold its token, the method that gives its features, the inputs that carry it. Pictures come
+#: last, next to the words: decoders are called with the end of a row, and language models take features of pictures in several layers.
 _KINDS = (
-    (
-        ("image_token_id", "image_token_index"),
-        "get_image_features",
-        ("pixel_values", "flattened_patches", "image_pixel_values"),
-    ),
     (
         ("audio_token_id", "audio_token_index"),
         "get_audio_features",
         ("input_features", "input_values", "audio_input_features"),
+    ),
+    (
+        ("image_token_id", "image_token_index"),
+        "get_image_features",
+        ("pixel_values", "flattened_patches", "image_pixel_values"),
     ),
 )
 
@@ -37,13 +39,18 @@ def placeholders(request: Request) -> list[int]:
 def _count(request: Request, method: str) -> int:
     """Features of one row. They are counted by running the encoder (on the meta device this costs nothing), except
     where the sizes are among the inputs and a formula is as good."""
-    grid = request.inputs.get("image_grid_thw")
-    if grid is not None and method == "get_image_features":
-        merge = request.find("spatial_merge_size", "merge_size", default=1)
-        return int(grid[0].prod()) // merge**2
+    if request.grid is not None and "image_grid_thw" in request.inputs and method == "get_image_features":
+        merge = max(as_list(request.find("spatial_merge_size", "merge_size", "merge_kernel_size", default=1)))
+        return math.prod(request.grid) // merge**2
+    if request.grid is not None and "spatial_shapes" in request.inputs and method == "get_image_features":
+        return math.prod(request.grid) // request.find("downsample_factor", default=1) ** 2
+    if "image_position_ids" in request.inputs and method == "get_image_features":
+        pooled = 1 if request.find("model_patch_size") else request.find("pooling_kernel_size", default=1)
+        return request.inputs["image_position_ids"].shape[1] // pooled**2
     if "image_attention_mask" in request.inputs and method == "get_image_features":
         return _tokens_of_crops(request)
-    if "pixel_attention_mask" in request.inputs and method == "get_image_features":
+    masked = "pixel_attention_mask" in request.inputs or request.find("pixel_shuffle_factor") is not None
+    if masked and method == "get_image_features" and request.inputs["pixel_values"].dim() == 5:
         return _tokens_of_lists(request)
     if "audio_embed_sizes" in request.inputs and method == "get_audio_features":
         return int(request.inputs["audio_embed_sizes"][0])
@@ -81,6 +88,12 @@ def features_need(request: Request, name: str) -> bool:
     """Whether features of images cannot be had without the input ``name``."""
     found = [inspect.signature(function).parameters.get(name) for function in _functions(request, "get_image_features")]
     return any(parameter is not None and parameter.default is parameter.empty for parameter in found)
+
+
+def features_take(request: Request, method: str, name: str) -> bool:
+    """Whether features of media are made of the input ``name``; true of models that have no features."""
+    functions = _functions(request, method)
+    return not functions or any(name in inspect.signature(function).parameters for function in functions)
 
 
 def feature_count(function: Any, request: Request) -> int:

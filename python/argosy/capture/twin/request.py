@@ -45,6 +45,8 @@ class Request:
         self.inputs: dict[str, Any] = {}
         #: which of two sizes media have
         self.media = min(sizes.media, 1)
+        #: patches in a column and in a row of each picture, where pictures are patches
+        self.grid: tuple[int, int] | None = None
 
     def takes(self, *names: str) -> bool:
         """Whether ``forward`` has all these parameters."""
@@ -59,6 +61,11 @@ class Request:
         import torch
 
         return torch.randn(shape, generator=self.generator)
+
+
+def lacks_part(config: Any, name: str) -> bool:
+    """Whether a model that may have a part for pictures or sounds has none."""
+    return getattr(config, name, config) is None
 
 
 def forward_parameters(model: Any) -> tuple[str, ...]:
@@ -84,3 +91,8 @@ def find(config: Any, *names: str, default: Any = None) -> Any:
             if value is not None and not hasattr(value, "to_dict"):
                 return value
     return default
+
+
+def as_list(value: Any) -> list[Any]:
+    """What there is one of or several."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]

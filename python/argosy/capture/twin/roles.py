@@ -72,6 +72,7 @@ NUMBERS = Roles(
     Row(r"(.*_)?experts_per_tok", 2, "qwen2_moe"),
     Row(r"(.*_)?top_k", 2, "gemma4_unified_assistant"),
     Row(r"(.*_)?topk", 2, "longcat_flash"),
+    Row(r"top_k_experts", 2, "gemma4_text", {"top_k_experts": 8}),
     Row(r"(.*_)?experts_per_token", 2, "kimi_linear"),
     Row(r"(.*_)?moe_k", 2, "ernie4_5_moe"),
     Row(r"n_group", 2, "deepseek_v3"),
@@ -108,6 +109,7 @@ NUMBERS = Roles(
     Row(r"input_feat_per_channel", 16, "speech_to_text"),
     Row(r"feature_projection_input_dim", 16, "seamless_m4t"),
     Row(r"input_feat_size", 16, "gemma3n"),
+    Row(r"model_in_dim", 16, "fastspeech2_conformer_with_hifigan"),  # bins that a vocoder takes
     Row(r"num_queries", 8, "detr"),
     Row(r"num_query_tokens", 8, "blip-2"),
     Row(r"num_latents", 8, "perceiver"),
@@ -117,6 +119,8 @@ NUMBERS = Roles(
     Row(r"num_conv_pos_embedding_groups", 4, "wav2vec2"),
     Row(r"hidden_size_per_layer_input", 16, "gemma3n_text"),
     Row(r"block_size", "block", "big_bird"),
+    Row(r"num_groups", 8, "bit"),
+    Row(r"keypoint_decoder_dim", "as it is", "superpoint"),  # one for each pixel of a cell, and one for none
     Row(r"num_pos_feats", HIDDEN // 2, "sam"),  # one half for rows, one for columns
     Row(r"num_filters", 8, "bark"),
     Row(r"num_quantizers", 4, "mimi"),
@@ -145,6 +149,7 @@ NUMBERS = Roles(
     Row(r"(.*_)?d_model", "width", "t5"),
     Row(r"(.*_)?n_embd", "width", "gpt2"),
     Row(r"(.*_)?dim", "width", "distilbert"),
+    Row(r"(.*_)?proj_dims", "width", "gemma4_unified", {"vision_config": {"model_type": "gemma4_unified_vision", "output_proj_dims": 3840}}),
     Row(r"(.*_)?size", "width", "whisper"),
     Row(r"(.*_)?width", "width", "recurrent_gemma"),
     Row(r"(.*_)?channels?", "width", "beit"),
@@ -156,7 +161,7 @@ NUMBERS = Roles(
 )
 
 #: Of lists of whole numbers; one without a row here has the limit that a number of its name has. "stages" are widths
-#: that step up from stage to stage.
+#: that step up from stage to stage, "inner stages" widths within these, which are divided by the same.
 LISTS = Roles(
     Row(r"hidden_sizes", "stages", "convnext"),
     Row(r"encoder_hidden_sizes", "stages", "superpoint"),
@@ -165,9 +170,12 @@ LISTS = Roles(
     Row(r"neck_hidden_sizes", "stages", "dpt"),
     Row(r"backbone_channel_list", "stages", "sam2"),
     Row(r"(encoder_|decoder_)?in_channels", "stages", "rt_detr"),
+    Row(r"stem_channels", "inner stages", "hgnet_v2"),
+    Row(r"stage_(in|mid|out)_channels", "inner stages", "hgnet_v2"),
     Row(r"window_size_per_stage", 4, "sam2"),
     Row(r".*conv_dim.*", 32, "wav2vec2"),
     Row(r".*tdnn_dim.*", 32, "wav2vec2"),
+    Row(r"subsampling_conv_channels", "as it is", "gemma4_audio"),  # the first counts bins
     Row(r".*conv_channels?.*", 32, "gemma3n"),
 )
 
@@ -192,7 +200,7 @@ LAYERS = Roles(
     Row(r"deepstack_visual_indexes", "taps", "qwen3_vl"),
     Row(r"intermediate_layers_indices", "taps", "mllama"),
     Row(r"backbone_out_indices", "taps", "dpt"),
-    Row(r"out_indices", "taps after embedding", "dinov2"),
+    Row(r"out_indices( of the whole)?", "taps after embedding", "dinov2"),
     Row(r"cross_attention_layers", "kinds", "mllama"),
     Row(r"mlp_only_layers", "kinds", "flint"),
     Row(r"full_attn_idxs", "kinds", "lfm2"),
@@ -203,7 +211,7 @@ LAYERS = Roles(
     Row(r"hybrid_layer_ids", "kinds", "zamba2"),
     Row(r"depths", "depths", "swin"),
     Row(r"num_block_repeats", "depths", "efficientnet"),
-    Row(r"blocks_per_stage", "depths", "sam2_video"),
+    Row(r"blocks_per_stage", "depths", "sam2_hiera_det_model"),
     Row(r"num_feat_extract_layers", "as it is", "wav2vec2"),
     Row(r"iou_head_depth", "as it is", "sam"),
     Row(r"num_encoder_blocks", "as it is", "segformer"),

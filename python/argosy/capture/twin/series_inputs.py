@@ -14,7 +14,9 @@ def add_series(request: Request) -> None:
     """Adds a series, if the model takes any."""
     if request.takes(*_STATES):
         _add_episode(request)
-    elif request.takes("past_values") and not request.takes("past_time_features"):
+    elif request.takes("past_values", "past_time_features"):
+        _add_past_and_future(request)
+    elif request.takes("past_values"):
         _add_past(request)
 
 
@@ -38,3 +40,16 @@ def _add_past(request: Request) -> None:
     request.inputs["past_values"] = request.normal(*shape)
     if request.takes("freq"):
         request.inputs["freq"] = torch.zeros(batch, 1, dtype=torch.long)
+
+
+def _add_past_and_future(request: Request) -> None:
+    """What was measured, what is to be foretold, and what is known of the time of both. The past begins as many steps before
+    its context as the model looks back."""
+    import torch
+
+    batch, config = request.sizes.batch, request.config
+    lengths = {"past": config.context_length + max(config.lags_sequence), "future": config.prediction_length}
+    for name, steps in lengths.items():
+        request.inputs[f"{name}_values"] = request.normal(batch, steps).abs() + 1
+        request.inputs[f"{name}_time_features"] = request.normal(batch, steps, config.num_time_features)
+    request.inputs["past_observed_mask"] = torch.ones(batch, lengths["past"])

@@ -8,12 +8,12 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
-from .layers import shrink_layers
+from .layers import lend_taps, shrink_layers, take_taps_back
 from .pictures import shrink_pictures
 from .rotary import complete_sections, shrink_rotary
 from .special import adjust, prepare
 from .tokens import TokenIds, is_vocabulary, shrink_tokens
-from .widths import POSITIONS, Widths, attention_names, hidden_size, shrink_widths
+from .widths import POSITIONS, Widths, attention_names, hidden_size, shrink_joined, shrink_widths
 
 #: A configuration whose numbers are all at most these is small already.
 _SMALL = {
@@ -140,8 +140,9 @@ def shrink_tree(tree: dict[str, Any], *, reach: int = POSITIONS) -> dict[str, An
     widths = Widths(configs)
     ids = TokenIds(configs)
     shrink_pictures(tree, configs)
-    for config in configs:
-        old = copy.deepcopy(config)
+    lent = lend_taps(configs)
+    before = copy.deepcopy(configs)
+    for config, old in zip(configs, before, strict=True):
         shrink_layers(config)
         shrink_widths(config, widths, reach)
         shrink_tokens(config, ids)
@@ -157,6 +158,8 @@ def shrink_tree(tree: dict[str, Any], *, reach: int = POSITIONS) -> dict[str, An
         for name in ("dtype", "torch_dtype"):
             if config.get(name) is not None:
                 config[name] = "float32"
+    shrink_joined(configs, before)
+    take_taps_back(lent)
     adjust(tree)
     return tree
 

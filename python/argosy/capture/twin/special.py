@@ -9,6 +9,8 @@ import importlib.util
 from collections.abc import Callable
 from typing import Any
 
+from .pictures import GRID
+
 Rule = Callable[[dict[str, Any]], None]
 
 
@@ -29,6 +31,10 @@ def _apply(config: dict[str, Any], rules: dict[str, Rule]) -> None:
     if rules is _BEFORE:
         _without_timm(config)
         _without_kernels(config)
+    else:
+        _segments_by_stages(config)
+        if "projector_patch_to_query_dict" in config:  # how many queries look at a picture of so many patches
+            config["projector_patch_to_query_dict"] = {str(GRID * GRID): 8}
     for value in list(config.values()):
         if isinstance(value, dict) and "model_type" in value:
             _apply(value, rules)
@@ -58,31 +64,12 @@ def _without_kernels(config: dict[str, Any]) -> None:
         config["use_mamba_kernels"] = False
 
 
-def _defaults(**values: Any) -> Rule:
-    """Values that every checkpoint has and the default configuration lacks."""
-
-    def rule(config: dict[str, Any]) -> None:
-        for name, value in values.items():
-            if config.get(name) is None:
-                config[name] = value
-
-    return rule
-
-
 def _quiet(config: dict[str, Any]) -> None:
     # outputs are drawn at random around a mean; a twin gives the mean, so that two calls agree
     config["noise_scale"] = config["noise_scale_duration"] = 0.0
 
 
-_BEFORE: dict[str, Rule] = {
-    "bamba": _defaults(attn_layer_indices=[9, 18, 27]),
-    "blip-2": _defaults(image_token_index=50265),
-    "deepseek_v2": _defaults(num_experts_per_tok=6),
-    "instructblip": _defaults(image_token_index=32000),
-    "vits": _quiet,
-    "voxtral": _defaults(audio_token_id=24),
-    "wav2vec2-conformer": _defaults(vocab_size=32),
-}
+_BEFORE: dict[str, Rule] = {"vits": _quiet}
 
 
 def _gpt_neo(config: dict[str, Any]) -> None:
@@ -128,10 +115,11 @@ def _encodec(config: dict[str, Any]) -> None:
     config["codebook_dim"] = config["hidden_size"]
 
 
-def _sam2(config: dict[str, Any]) -> None:
-    # the strides of the backbone (4, 8, 16) decide the sizes of everything after it
-    side = 128
-    vision, prompt = config["vision_config"], config["prompt_encoder_config"]
+def _segments_by_stages(config: dict[str, Any]) -> None:
+    """The strides of a backbone with stages (4, 8, 16) decide the sizes of everything after it."""
+    side, vision, prompt = 128, config.get("vision_config") or {}, config.get("prompt_encoder_config")
+    if prompt is None or "blocks_per_stage" not in (vision.get("backbone_config") or {}):
+        return
     prompt["image_size"], prompt["patch_size"] = side, 16
     vision["backbone_feature_sizes"] = [[side // stride, side // stride] for stride in (4, 8, 16)]
     backbone = vision["backbone_config"]
@@ -149,6 +137,11 @@ def _mllama(config: dict[str, Any]) -> None:
     config["vision_output_dim"] = config["hidden_size"] * (1 + len(config["intermediate_layers_indices"]))
 
 
+def _vitpose(config: dict[str, Any]) -> None:
+    # two pixels are added on every side: patches must be wider, or these make patches of their own
+    config["patch_size"], config["image_size"] = [8, 8], [64, 32]
+
+
 _AFTER: dict[str, Rule] = {
     "clap_audio_model": _clap,
     "efficientnet": _efficientnet,
@@ -158,7 +151,7 @@ _AFTER: dict[str, Rule] = {
     "lilt": _six_parts,
     "mllama_vision_model": _mllama,
     "reformer": _reformer,
-    "sam2": _sam2,
+    "vitpose_backbone": _vitpose,
     "voxtral_encoder": _audio_of_voxtral,
     "zamba": _zamba,
 }

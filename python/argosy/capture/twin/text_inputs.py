@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .request import Request, nested
@@ -16,6 +17,8 @@ def add_text(request: Request) -> None:
     """Adds token ids and what depends on them, if the model takes any."""
     if request.takes("input_ids"):
         _add_tokens(request)
+    if request.takes("task_inputs"):  # a question of one length
+        request.inputs["task_inputs"] = ordinary_tokens(request, request.sizes.batch, request.find("task_seq_len"))
     if request.takes("decoder_input_ids") and getattr(request.config, "is_encoder_decoder", False):
         request.inputs["decoder_input_ids"] = _decoder_tokens(request)
 
@@ -31,6 +34,9 @@ def add_embedded(request: Request) -> None:
     request.inputs[name] = request.normal(request.sizes.batch, request.sizes.sequence, width)
     if request.takes("attention_mask"):
         request.inputs["attention_mask"] = torch.ones(request.sizes.batch, request.sizes.sequence, dtype=torch.long)
+    looked_at = request.find("encoder_hidden_size")
+    if request.takes("encoder_hidden_states") and looked_at is not None:
+        request.inputs["encoder_hidden_states"] = request.normal(request.sizes.batch, (9, 14)[request.media], looked_at)
 
 
 def special_tokens(config: Any) -> set[int]:
@@ -104,6 +110,8 @@ def _add_tokens(request: Request) -> None:
             # the row keeps its placeholders: it loses words at its end and gains padding at its start
             ids[0] = torch.cat([fill, ids[0, :-padding]])
             mask[0, :padding] = 0
+    if isinstance(question := request.find("question_token_id"), int):
+        ids[:, -1] = question
     request.inputs["input_ids"] = ids
     if request.takes("attention_mask"):
         request.inputs["attention_mask"] = mask
@@ -129,6 +137,8 @@ def _with_placeholders(request: Request, ids: Any) -> Any:
     import torch
 
     runs = placeholders(request)
+    if request.takes("image_embeds_position_mask"):  # any tokens, told by a mask
+        runs = [ordinary_tokens(request, 1, 1).item()] * request.find("latent_query_num")
     if not runs:
         return ids
     run = torch.tensor(runs).expand(ids.shape[0], -1)
@@ -151,9 +161,16 @@ def _add_companions(request: Request, ids: Any) -> None:
         codes = request.find("n_codes_total", default=8)
         request.inputs["input_ids"] = torch.stack([ids] * codes, dim=-1)
         request.inputs["codebook_idx"] = request.find("n_codes_given", default=1)
+    if request.takes("image_embeds_position_mask"):
+        places = torch.arange(ids.shape[1])
+        told = (places > 0) & (places <= request.find("latent_query_num"))
+        request.inputs["image_embeds_position_mask"] = told.long().expand_as(ids).clone()
     if request.takes("cross_attention_mask", "aspect_ratio_ids"):
         tiles = request.inputs["aspect_ratio_mask"].shape[-1]
         request.inputs["cross_attention_mask"] = torch.ones(*ids.shape, 1, tiles, dtype=torch.long)
+    pixels = request.inputs.get("pixel_values")
+    if request.takes("image_attention_mask") and pixels is not None and pixels.dim() == 5:
+        request.inputs["image_attention_mask"] = torch.ones(*ids.shape, pixels.shape[1], dtype=torch.long)
     if request.takes("mm_token_type_ids"):
         request.inputs["mm_token_type_ids"] = _media_types(request, ids)
     if request.takes("token_type_ids", "pixel_values") and request.model.can_generate():
@@ -190,9 +207,18 @@ def _decoder_tokens(request: Request) -> Any:
     config = request.config
     decoder = getattr(config, "decoder", None) or config
     vocabulary = getattr(config, "decoder_vocab_size", None) or getattr(decoder, "vocab_size", None)
+    codes = getattr(getattr(config, "decoder_config", None), "num_channels", None)
+    if isinstance(codes, int):  # of each step, one after another
+        return ordinary_tokens(request, sizes.batch, max(1, sizes.decoder_sequence) * codes, vocabulary).unflatten(1, (-1, codes))
     rows = sizes.batch * getattr(decoder, "num_codebooks", 1)  # decoders of audio codes take a row for each codebook
-    ids = ordinary_tokens(request, rows, max(1, sizes.decoder_sequence), vocabulary)
+    ids = ordinary_tokens(request, rows, 1 if _one_by_one(request) else max(1, sizes.decoder_sequence), vocabulary)
     start = start_token(request.model)
     if 0 <= start < (vocabulary or text_vocabulary(request)):
         ids[:, 0] = start
     return ids
+
+
+def _one_by_one(request: Request) -> bool:
+    """Whether the decoder gets a single token a call, as transducers do and their documentation says."""
+    text = type(request.model).forward.__doc__ or ""
+    return re.search(r"decoder_input_ids\W+\(`[\w.]+` of shape `\(batch_size, 1\)`", text) is not None

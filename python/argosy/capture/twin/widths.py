@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .roles import HIDDEN, LISTS, NUMBERS, WINDOW
+from .roles import FEED_FORWARD, HIDDEN, LISTS, NUMBERS, WINDOW
 
 #: Rows of tables of positions, unless longer texts are asked for.
 POSITIONS = 128
 _FIRST_STAGE = 32
+#: Channels that pictures may have.
+_COLOURS = 4
 #: A "block_size" above this counts positions; below it is one of linear or sparse attention.
 _LARGEST_BLOCK = 256
 
@@ -29,10 +31,11 @@ class Widths:
     def __init__(self, trees: list[dict[str, Any]]) -> None:
         self._staged: dict[int, int] = {}
         staged = [v for tree in trees for n, v in tree.items() if _are_stages(n, v)]
+        inner = [v for tree in trees for n, v in tree.items() if _whole_numbers(v) and LISTS.of(n) == "inner stages"]
         if staged:
             smallest = min(min(values) for values in staged)
-            for value in {v for values in staged for v in values}:
-                self._staged[value] = _round(value * min(1.0, _FIRST_STAGE / smallest))
+            for value in {v for values in (*staged, *inner) for v in values}:
+                self._staged[value] = value if value <= _COLOURS else _round(value * min(1.0, _FIRST_STAGE / smallest))
         for tree in trees:
             self._add_doubling_stages(tree)
         self._hidden = {
@@ -81,16 +84,16 @@ def shrink_widths(config: dict[str, Any], widths: Widths, reach: int = POSITIONS
         elif isinstance(value, int) and not isinstance(value, bool) and value > 0:
             config[name] = _shrink_number(name, value, widths, reach)
     _shrink_heads(config, old)
-    _shrink_latent_attention(config)
+    _shrink_latent_attention(config, old)
     _shrink_state_space(config, old)
 
 
-def _are_stages(name: str, value: Any) -> bool:
-    return _whole_numbers(value) and len(value) > 1 and LISTS.of(name) == "stages"
+def _are_stages(name: str, value: Any, inner: bool = False) -> bool:
+    return _whole_numbers(value) and len(value) > 1 and LISTS.of(name) in ("stages", *(("inner stages",) * inner))
 
 
 def _shrink_list(name: str, value: Any, widths: Widths) -> Any:
-    if _are_stages(name, value):
+    if _are_stages(name, value, inner=True):
         return [widths.of(v) for v in value]
     role = LISTS.of(name) or NUMBERS.of(name)
     return [min(v, role) for v in value] if isinstance(role, int) and _whole_numbers(value) else value
@@ -108,6 +111,25 @@ def _shrink_number(name: str, value: int, widths: Widths, reach: int) -> int:
         case "width" | "narrow":
             return widths.of(value, factorised=role == "narrow")
     return value
+
+
+#: What says how many patches a side become one.
+_JOINED = ("spatial_merge_size", "merge_size", "pixel_shuffle_ratio")
+
+
+def shrink_joined(configs: list[dict[str, Any]], before: list[dict[str, Any]]) -> None:
+    """Widths of several patches joined stay multiples of the width of one, unless a model is as wide by chance; `before` is the same
+    before widths became small."""
+    models = {hidden_size(old) for old in before}
+    for config, old in zip(configs, before, strict=True):
+        width, sides = old.get("hidden_size"), next((old[name] for name in _JOINED if isinstance(old.get(name), (int, float))), 1)
+        count = round(max(sides, 1 / sides)) ** 2
+        if count == 1 or not isinstance(width, int):
+            continue
+        for other, was in zip(configs, before, strict=True):
+            for name, value in was.items():
+                if value == count * width and value not in models and NUMBERS.of(name) in ("width", FEED_FORWARD):
+                    other[name] = count * config["hidden_size"]
 
 
 def attention_names(config: dict[str, Any]) -> list[tuple[str, str | None]]:
@@ -191,7 +213,7 @@ def hidden_size(config: dict[str, Any]) -> int | None:
     )
 
 
-def _shrink_latent_attention(config: dict[str, Any]) -> None:
+def _shrink_latent_attention(config: dict[str, Any], old: dict[str, Any]) -> None:
     """DeepSeek's attention: ranks, and heads in a rotary and a plain part."""
     for name, value in (
         ("q_lora_rank", 16),
@@ -206,7 +228,8 @@ def _shrink_latent_attention(config: dict[str, Any]) -> None:
         if isinstance(config.get("qk_head_dim"), int):
             config["qk_head_dim"] = config["qk_rope_head_dim"] + config["qk_nope_head_dim"]
         if isinstance(config.get("head_dim"), int):
-            config["head_dim"] = config["qk_rope_head_dim"]
+            whole = old["head_dim"] == old.get("qk_head_dim")  # or that of the rotary part
+            config["head_dim"] = config["qk_head_dim" if whole else "qk_rope_head_dim"]
 
 
 def _shrink_state_space(config: dict[str, Any], old: dict[str, Any]) -> None:

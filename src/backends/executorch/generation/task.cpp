@@ -19,24 +19,24 @@ constexpr int64_t kUsualSeqLen = 2048;
 constexpr int64_t kMaxChunks = 10;
 
 constexpr std::string_view kForward = "forward";
-using Kind = MethodPlan::Kind;
+using MethodKind = MethodPlan::Kind;
 
 struct TaskPart {
   std::string_view component, method;
-  Kind kind;
+  MethodKind kind;
   bool is_optional = false;
 };
 
-constexpr TaskPart kTextParts[] = {{"decode", kForward, Kind::kDecoder}};
-constexpr TaskPart kUncachedParts[] = {{"model", kForward, Kind::kTokens}};
-constexpr TaskPart kSeq2SeqParts[] = {{"encoder", "encoder", Kind::kEncoder},
-                                      {"decoder", "text_decoder", Kind::kDecoder}};
-constexpr TaskPart kMediaParts[] = {{"image_encoder", "vision_encoder", Kind::kMedia, true},
-                                    {"audio_encoder", "audio_encoder", Kind::kMedia, true},
-                                    {"embedding", "token_embedding", Kind::kEmbedding},
-                                    {"decode", "text_decoder", Kind::kDecoder}};
-constexpr TaskPart kModelParts[] = {{"model", kForward, Kind::kAsIs}};
-constexpr TaskPart kMaskedParts[] = {{"model", kForward, Kind::kMaskedTokens}};
+constexpr TaskPart kTextParts[] = {{"decode", kForward, MethodKind::kDecoder}};
+constexpr TaskPart kUncachedParts[] = {{"model", kForward, MethodKind::kTokens}};
+constexpr TaskPart kSeq2SeqParts[] = {{"encoder", "encoder", MethodKind::kEncoder},
+                                      {"decoder", "text_decoder", MethodKind::kDecoder}};
+constexpr TaskPart kMediaParts[] = {{"image_encoder", "vision_encoder", MethodKind::kMedia, true},
+                                    {"audio_encoder", "audio_encoder", MethodKind::kMedia, true},
+                                    {"embedding", "token_embedding", MethodKind::kEmbedding},
+                                    {"decode", "text_decoder", MethodKind::kDecoder}};
+constexpr TaskPart kModelParts[] = {{"model", kForward, MethodKind::kAsIs}};
+constexpr TaskPart kMaskedParts[] = {{"model", kForward, MethodKind::kMaskedTokens}};
 
 struct Task {
   std::string_view name;
@@ -80,7 +80,7 @@ Result<std::vector<MethodPlan>> methods_of(const std::string& name, const std::v
                          components.empty() ? "none" : join(components, ", ")),
                   "choose the task of this model, or none");
     }
-    has_media = has_media || part.kind == Kind::kMedia;
+    has_media = has_media || part.kind == MethodKind::kMedia;
     methods.push_back({std::string(part.component), std::string(part.method), part.kind});
   }
   if (parts.data() == kMediaParts && !has_media)
@@ -95,7 +95,9 @@ void add_constants(const ModelFacts& facts, TaskPlan& plan) {
   auto add_known = [&](std::string name, std::optional<int64_t> value) {
     if (value) add(std::move(name), *value);
   };
-  auto has = [&](Kind kind) { return std::ranges::find(plan.methods, kind, &MethodPlan::kind) != plan.methods.end(); };
+  auto has = [&](MethodKind kind) {
+    return std::ranges::find(plan.methods, kind, &MethodPlan::kind) != plan.methods.end();
+  };
   auto has_method = [&](std::string_view name) {
     return std::ranges::find(plan.methods, name, &MethodPlan::method) != plan.methods.end();
   };
@@ -110,8 +112,8 @@ void add_constants(const ModelFacts& facts, TaskPlan& plan) {
     ids.name = "get_eos_id";
     plan.constants.push_back(std::move(ids));
   }
-  if (!has(Kind::kDecoder) && !has(Kind::kTokens)) return;
-  bool has_cache = has(Kind::kDecoder);
+  if (!has(MethodKind::kDecoder) && !has(MethodKind::kTokens)) return;
+  bool has_cache = has(MethodKind::kDecoder);
   add("get_max_seq_len", options.max_seq_len);
   add("get_max_context_len", options.max_seq_len);
   add("use_kv_cache", has_cache);
@@ -124,27 +126,28 @@ void add_constants(const ModelFacts& facts, TaskPlan& plan) {
   add_known("decoder_start_token_id", facts.decoder_start_id);
   if (has_method("vision_encoder")) add_known("vision_token_id", facts.image_token_id);
   if (has_method("audio_encoder")) add_known("audio_token_id", facts.audio_token_id);
-  if (has(Kind::kMedia)) add("modality", std::string(has_method("vision_encoder") ? "vision" : "audio"));
+  if (has(MethodKind::kMedia)) add("modality", std::string(has_method("vision_encoder") ? "vision" : "audio"));
 }
 
-Status bind_method(Program& program, Component& component, const TaskPlan& plan, Kind kind, const MediaTokens& media) {
+Status bind_method(Program& program, Component& component, const TaskPlan& plan, MethodKind kind,
+                   const MediaTokens& media) {
   const TaskOptions& options = plan.options;
   switch (kind) {
-    case Kind::kAsIs: fix_batch(component); return {};
-    case Kind::kDecoder: return bind_decoder(program, component, options, media);
-    case Kind::kEncoder:
+    case MethodKind::kAsIs: fix_batch(component); return {};
+    case MethodKind::kDecoder: return bind_decoder(program, component, options, media);
+    case MethodKind::kEncoder:
       ARGOSY_TRY_STATUS(bind_plain(program, component, {"input_ids", "input_features", "input_values"}));
       return keep_outputs(component, {"last_hidden_state"});
-    case Kind::kTokens:
+    case MethodKind::kTokens:
       ARGOSY_TRY_STATUS(bind_plain(program, component, {"input_ids"}));
       return keep_outputs(component, {"logits"});
-    case Kind::kMaskedTokens:
+    case MethodKind::kMaskedTokens:
       ARGOSY_TRY_STATUS(bind_plain(program, component, {"input_ids", "attention_mask"}));
       return keep_outputs(component, {"logits"});
-    case Kind::kMedia:
+    case MethodKind::kMedia:
       ARGOSY_TRY_STATUS(bind_media(program, component, component.name.starts_with("audio") ? kMaxChunks : 1));
       return media.type ? add_type_column(program, component, *media.type) : Status();
-    case Kind::kEmbedding:
+    case MethodKind::kEmbedding:
       ARGOSY_TRY_STATUS(bind_embedding(program, component, options.max_seq_len));
       return media.type ? add_type_column(program, component, 0) : Status();
   }
@@ -203,10 +206,10 @@ Result<TaskPlan> plan_task(const Program& program, const TaskOptions& options, c
 Pass bind_task(TaskPlan plan) {
   return {"bind-task", [plan = std::move(plan)](Program& program, PassContext&) -> Result<bool> {
             // Decoders first: they take nodes from encoders, which must still be unchanged.
-            auto kinds = static_cast<int>(std::ranges::count(plan.methods, Kind::kMedia, &MethodPlan::kind));
+            auto kinds = static_cast<int>(std::ranges::count(plan.methods, MethodKind::kMedia, &MethodPlan::kind));
             MediaTokens media;
             for (const MethodPlan& method : plan.methods) {
-              if (method.kind != Kind::kDecoder) continue;
+              if (method.kind != MethodKind::kDecoder) continue;
               auto named = [&](const Component& component) { return component.name == method.component; };
               auto component = std::ranges::find_if(program.components, named);
               const Component* encoder = program.find_component("encoder");

@@ -62,7 +62,7 @@ void emit_experts(const NodeTranslator& e, const Translation&) {
   e.yield(e.node("com.microsoft.MoE", std::move(inputs), experts_attributes(e)));
 }
 
-constexpr Translation kExperts[] = {
+constexpr Translation kExpertTranslations[] = {
     {"onnx.experts.default", emit_experts},
     {"transformers.grouped_mm_fallback.default",
      emit_grouped_mm,
@@ -87,6 +87,6 @@ Attributes experts_attributes(const NodeTranslator& e) {
   return attributes;
 }
 
-std::span<const Translation> expert_translations() { return kExperts; }
+std::span<const Translation> expert_translations() { return kExpertTranslations; }
 
 }  // namespace argosy::onnx

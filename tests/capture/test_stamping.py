@@ -1,0 +1,306 @@
+"""Captures of deep models from traces of shallow ones: equal to whole traces, or refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+import torch
+from transformers import Gemma3TextConfig, LlamaConfig, LlamaForCausalLM, Qwen2MoeConfig, T5Config
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
+from core import find_core  # noqa: E402
+
+find_core()
+
+from argosy.capture.__main__ import main  # noqa: E402
+from argosy.capture.configuration import canonical  # noqa: E402
+from argosy.capture.layer_calls import RememberedShapes  # noqa: E402
+from argosy.capture.layer_selection import selections  # noqa: E402
+from argosy.capture.session import Session, open_session, session_content, trace_session  # noqa: E402
+from argosy.capture.stamping import NotStamped, difference, stamped_content  # noqa: E402
+
+DEPTH = 8
+SMALL: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 64}
+
+
+def llama(**changes: Any) -> LlamaConfig:
+    return LlamaConfig(**{**SMALL, "num_hidden_layers": DEPTH, **changes})
+
+
+def gemma(**changes: Any) -> Gemma3TextConfig:
+    return Gemma3TextConfig(**{**SMALL, "num_hidden_layers": 10, "head_dim": 8, "sliding_window": 8, **changes})
+
+
+def moe(**changes: Any) -> Qwen2MoeConfig:
+    return Qwen2MoeConfig(**{**SMALL, "num_hidden_layers": 12, "moe_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2,
+                             "shared_expert_intermediate_size": 16, **changes})  # fmt: skip
+
+
+def stamped_beside_whole(session: Session) -> str:
+    configuration = canonical(session.config.to_dict())
+    stamped = stamped_content(session, configuration)
+    trace_session(session)
+    return difference(stamped, session_content(session, configuration))
+
+
+REGULAR: dict[str, Callable[[], Any]] = {
+    "all layers alike": llama,
+    "windows and rotary bases by kind of layer, first one kind, then both by turns": lambda: gemma(
+        layer_types=[f"{'full' if i > 3 and i % 2 else 'sliding'}_attention" for i in range(10)]),
+    "two stacks, and a bias that the first layer computes": lambda: T5Config(
+        d_model=32, d_kv=8, d_ff=48, num_layers=6, num_decoder_layers=6, num_heads=4, vocab_size=64),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REGULAR)
+def test_a_stamped_capture_is_the_whole_trace(name: str) -> None:
+    assert stamped_beside_whole(open_session(REGULAR[name]())) == ""
+
+
+# ---- models made irregular ------------------------------------------------------------------------------------------
+
+#: Deeper than what is traced for a model whose layers are alike.
+ODD = 5
+
+
+def _other_scale(model: Any) -> None:
+    model.layers[ODD].self_attn.scaling *= 2
+
+
+def _other_activation(model: Any) -> None:
+    model.layers[ODD].mlp.act_fn = torch.nn.GELU()
+
+
+def _other_activation_function(model: Any) -> None:
+    for i, layer in enumerate(model.layers):
+        layer.mlp.act_fn = None
+        layer.mlp.forward = _mlp_of(layer.mlp, torch.relu if i == ODD else torch.sigmoid)
+
+
+def _mlp_of(mlp: Any, function: Callable) -> Callable:
+    return lambda x: mlp.down_proj(function(mlp.gate_proj(x)) * mlp.up_proj(x))
+
+
+def _one_bias(model: Any) -> None:
+    model.layers[ODD].self_attn.q_proj = torch.nn.Linear(32, 32, bias=True)
+
+
+def _other_width(model: Any) -> None:
+    mlp = model.layers[ODD].mlp
+    mlp.gate_proj, mlp.up_proj, mlp.down_proj = (torch.nn.Linear(*size, bias=False) for size in ((32, 40), (32, 40), (40, 32)))
+
+
+def _other_epsilon(model: Any) -> None:
+    model.layers[ODD].input_layernorm.variance_epsilon = 1e-3
+
+
+def _one_module_more(model: Any) -> None:
+    layer = model.layers[ODD].mlp
+    layer.down_proj = torch.nn.Sequential(layer.down_proj, torch.nn.LayerNorm(32))
+
+
+
+class _Irregular(LlamaDecoderLayer):
+    """Its forward depends on its place; no attribute tells."""
+
+    def forward(self, hidden_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        return self.changed(super().forward(hidden_states, *args, **kwargs), self.self_attn.layer_idx)
+
+    def changed(self, hidden: torch.Tensor, place: int) -> torch.Tensor:
+        raise NotImplementedError
+
+
+class _Grows(_Irregular):
+    def changed(self, hidden: torch.Tensor, place: int) -> torch.Tensor:
+        return hidden * (1 + 0.01 * place)
+
+
+class _Branches(_Irregular):
+    def changed(self, hidden: torch.Tensor, place: int) -> torch.Tensor:
+        return hidden * 2 if place >= ODD else hidden
+
+
+class _BranchesOnce(_Irregular):
+    def changed(self, hidden: torch.Tensor, place: int) -> torch.Tensor:
+        return hidden + 1 if place == ODD else hidden
+
+
+class _Lifts(_Irregular):
+    def changed(self, hidden: torch.Tensor, place: int) -> torch.Tensor:
+        return hidden * torch.tensor(1.5 if place == ODD else 2.5)
+
+
+class _KnowsTheDepth(_Irregular):
+    def changed(self, hidden: torch.Tensor, place: int) -> torch.Tensor:
+        return hidden * (2 * self.self_attn.config.num_hidden_layers) ** -0.5
+
+
+class _KnowsTheLast(_Irregular):
+    def changed(self, hidden: torch.Tensor, place: int) -> torch.Tensor:
+        return hidden if place + 1 < self.self_attn.config.num_hidden_layers else hidden.neg()
+
+
+class _Remembers(_Irregular):
+    """One layer adds what the second one gave, others what the one before them took."""
+
+    memory: dict[str, torch.Tensor] = {}
+
+    def changed(self, hidden: torch.Tensor, place: int) -> torch.Tensor:
+        if place == 1:
+            self.memory["second"] = hidden
+        return hidden + self.memory["second"] if place == ODD else hidden + hidden if place else hidden
+
+
+def _of(kind: type) -> Callable[[Any], None]:
+    def change(model: Any) -> None:
+        for layer in model.layers:
+            layer.__class__ = kind
+
+    return change
+
+
+def _again(model: Any) -> None:
+    model.layers[ODD].__class__ = type("_Twice", (LlamaDecoderLayer,), {"forward": _twice})
+
+
+def _twice(self: Any, hidden_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    return LlamaDecoderLayer.forward(self, hidden_states, *args, **kwargs) * 1.0
+
+
+def _scaled_by_depth(model: Any) -> None:
+    norm = model.norm.forward
+    model.norm.forward = lambda hidden: norm(hidden) / len(model.layers)
+
+
+def _shared_weights(model: Any) -> None:
+    model.layers[ODD].mlp = model.layers[1].mlp
+
+
+IRREGULAR: dict[str, Callable[[Any], None]] = {
+    "another scale": _other_scale,
+    "another activation": _other_activation,
+    "another activation, a plain function": _other_activation_function,
+    "one bias": _one_bias,
+    "another width": _other_width,
+    "another epsilon": _other_epsilon,
+    "one module more": _one_module_more,
+    "a constant that grows with the place": _of(_Grows),
+    "a branch beyond the traced depth": _of(_Branches),
+    "a branch at one place": _of(_BranchesOnce),
+    "a number lifted at one place": _of(_Lifts),
+    "a constant of the depth": _of(_KnowsTheDepth),
+    "a value of an earlier layer": _of(_Remembers),
+    "a layer of another class": _again,
+    "weights that two layers share": _shared_weights,
+    "a constant of the depth behind the layers": _scaled_by_depth,
+}
+
+
+@pytest.mark.parametrize("name", IRREGULAR)
+def test_an_irregular_model_is_never_stamped_wrong(name: str) -> None:
+    class Irregular(LlamaForCausalLM):
+        def __init__(self, config: Any) -> None:
+            super().__init__(config)
+            if config.num_hidden_layers > ODD or name in EVERY_DEPTH:
+                IRREGULAR[name](self.model)
+
+    session = replace(open_session(llama()), model_class=Irregular)
+    with pytest.raises(NotStamped):
+        stamped_content(session, canonical(session.config.to_dict()))
+
+
+#: Changes that do not name one layer.
+EVERY_DEPTH = {name for name, change in IRREGULAR.items() if change is _scaled_by_depth or change.__qualname__.startswith("_of.")}
+
+
+def test_a_last_layer_that_differs_is_stamped_last() -> None:
+    class Model(LlamaForCausalLM):
+        def __init__(self, config: Any) -> None:
+            super().__init__(config)
+            _of(_KnowsTheLast)(self.model)
+
+    assert stamped_beside_whole(replace(open_session(llama()), model_class=Model)) == ""
+
+
+def test_experts_in_some_layers_are_traced_whole_or_stamped_right() -> None:
+    session = open_session(moe(mlp_only_layers=[4]))
+    try:
+        assert stamped_beside_whole(session) == ""
+    except NotStamped as error:
+        assert "mlp" in str(error) or "layers" in str(error)
+
+
+def test_the_deepest_layers_decide() -> None:
+    """The last layer is in every shallow model."""
+    kinds = ["a"] * 11 + ["b"]
+    assert all(11 in selection[12] for series in selections({12: kinds})[:1] for selection in series)
+
+
+def test_every_transition_between_kinds_is_traced() -> None:
+    kinds = (["s"] * 5 + ["f"]) * 4
+    second = selections({24: kinds})[0][0][24]
+    pairs = {(kinds[a], kinds[b]) for a, b in zip(second[1:], second[2:], strict=False)}
+    assert pairs == {("s", "s"), ("s", "f"), ("f", "s")}
+
+
+def test_exports_of_a_stamped_capture_have_the_nodes_of_a_whole_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = LlamaForCausalLM(llama())
+    model.save_pretrained(tmp_path / "model")
+    graphs = []
+    for way in ("stamped", "whole"):
+        assert main(["--model", str(tmp_path / "model"), "--trace", way, "-o", str(tmp_path / f"{way}.capture")]) == 0
+        argosy_run("export", "onnx", "--model", tmp_path / "model", "--capture", tmp_path / f"{way}.capture", "--check", "off",
+                   "-o", tmp_path / way)  # fmt: skip
+        graphs.append(_without_names(tmp_path / way / "decode.onnx"))
+    assert "tracing 3 of 8 layers" in capsys.readouterr().err
+    assert graphs[0] == graphs[1] and len(graphs[0]) > 400
+
+
+def argosy_run(*arguments: str | Path) -> None:
+    program = os.environ.get("ARGOSY_BIN", Path(__file__).parents[2] / "build/release/apps/cli/argosy")
+    subprocess.run([str(each) for each in (program, *arguments)], check=True, capture_output=True)
+
+
+def _without_names(path: Path) -> list[tuple]:
+    """The nodes of an ONNX graph in order, with values numbered as they occur; weights are what they hold or where."""
+    graph = onnx.load(path, load_external_data=False).graph
+    numbers: dict[str, int] = {each.name: i for i, each in enumerate(graph.input)}
+    held = {each.name: (tuple(each.dims), each.raw_data or each.name) for each in graph.initializer}
+
+    def known(name: str) -> Any:
+        return held.get(name, numbers.setdefault(name, len(numbers)))
+
+    return [
+        (node.op_type, [known(each) for each in node.input], [known(each) for each in node.output],
+         [each.SerializeToString() for each in node.attribute if each.type != onnx.AttributeProto.GRAPH])
+        for node in graph.node
+    ]  # fmt: skip
+
+
+def test_shapes_that_are_remembered_are_those_of_a_run() -> None:
+    shapes = RememberedShapes()
+    x, y = torch.empty(3, 4, device="meta"), torch.empty(4, 5, device="meta").t()
+    for _ in range(2):
+        with shapes:
+            made = [x @ y.t(), x.t() + 1, x.to(torch.float16), x.sum(0), x.t(), torch.ones(2)]
+        assert [(each.shape, each.stride(), each.dtype) for each in made] == [
+            ((3, 5), (5, 1), torch.float32), ((4, 3), (1, 4), torch.float32), ((3, 4), (4, 1), torch.float16),
+            ((4,), (1,), torch.float32), ((4, 3), (1, 4), torch.float32), ((2,), (1,), torch.float32)]  # fmt: skip
+    assert made[4]._base is x and torch.equal(made[5], torch.ones(2)), "views and values are not remembered"
+    assert len(shapes.known) >= 4
+
+
+def test_few_layers_are_traced_whole() -> None:
+    with pytest.raises(NotStamped, match="few layers"):
+        stamped_content(open_session(llama(num_hidden_layers=4)), {})
