@@ -42,6 +42,22 @@ def test_twins_run_on_their_inputs(model_type, sizes):
     assert leaves and all(leaf.isfinite().all() for leaf in leaves)
 
 
+@pytest.mark.parametrize("media", [0, 1])
+def test_rows_of_several_texts_of_which_one_is_chosen(media):
+    model = build(config_of("bert"), task="multiple-choice")
+    inputs = sample_inputs(model, Sizes(batch=2, sequence=11, padding=3, media=media))
+    assert {tuple(tensor.shape) for tensor in inputs.values()} == {(2, (2, 3)[media], 11)}
+    with torch.no_grad():
+        scores = model(**inputs).logits
+    assert scores.shape == (2, (2, 3)[media]) and scores.std(dim=1).min() > 0
+
+
+def test_sounds_are_as_long_as_heads_for_speakers_want():
+    model = build(config_of("wav2vec2"), task="audio-xvector")
+    with torch.no_grad():
+        assert model(**sample_inputs(model, Sizes())).logits.isfinite().all()
+
+
 @pytest.mark.parametrize(
     ("model_type", "bins", "frames_first"),
     [("whisper", 80, False), ("lasr_ctc", 128, True), ("audioflamingo3_encoder", 80, False)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .extractors import Spectrogram, spectrogram_of, waveform_of
@@ -34,7 +35,7 @@ def add_audio(request: Request) -> None:
 def _add_waveform(request: Request) -> None:
     import torch
 
-    batch, samples = request.sizes.batch, _SAMPLES[request.media]
+    batch, samples = request.sizes.batch, _SAMPLES[request.media] + _seen_at_once(request)
     bins, frames = request.find("num_mel_bins"), request.find("max_length")
     if bins is not None and frames is not None:  # a spectrogram of one length by the same name
         request.inputs["input_values"] = request.normal(batch, frames, bins)
@@ -47,6 +48,15 @@ def _add_waveform(request: Request) -> None:
         request.inputs["attention_mask"] = torch.ones(batch, shape[-1], dtype=torch.long)
     if request.takes("padding_mask", "input_ids"):
         request.inputs["padding_mask"] = torch.ones(batch, shape[-1], dtype=torch.bool)
+
+
+def _seen_at_once(request: Request) -> int:
+    """Samples that heads for speakers look at together, in convolutions over frames that do not pad."""
+    if not type(request.model).__name__.endswith("ForXVector"):
+        return 0
+    kernels, steps = request.find("tdnn_kernel", default=()), request.find("tdnn_dilation", default=())
+    frames = sum((kernel - 1) * step for kernel, step in zip(kernels, steps, strict=True))
+    return frames * math.prod(request.find("conv_stride", default=()))
 
 
 def _add_sized_spectrogram(request: Request) -> None:

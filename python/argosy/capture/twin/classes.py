@@ -47,28 +47,56 @@ _TABLES = (
     "BACKBONE",
 )
 
-#: Tasks as pipelines name them, each with the tables that answer it.
-_TASKS = {
+#: Tasks as pipelines name them, and optimum where there is no pipeline; each with the tables that answer it, the first that has the
+#: model first.
+TASKS = {
+    "any-to-any": ("MULTIMODAL_LM",),
     "audio-classification": ("AUDIO_CLASSIFICATION",),
+    "audio-frame-classification": ("AUDIO_FRAME_CLASSIFICATION",),
+    "audio-xvector": ("AUDIO_XVECTOR",),
     "automatic-speech-recognition": ("SPEECH_SEQ_2_SEQ", "CTC", "RNNT", "TDT"),
     "depth-estimation": ("DEPTH_ESTIMATION",),
+    "document-question-answering": ("DOCUMENT_QUESTION_ANSWERING",),
     "feature-extraction": ("BASE",),
     "fill-mask": ("MASKED_LM",),
     "image-classification": ("IMAGE_CLASSIFICATION",),
-    "image-segmentation": ("UNIVERSAL_SEGMENTATION", "INSTANCE_SEGMENTATION", "SEMANTIC_SEGMENTATION"),
+    "image-feature-extraction": ("IMAGE", "BASE"),
+    "image-matting": ("IMAGE_MATTING",),
+    "image-segmentation": ("UNIVERSAL_SEGMENTATION", "INSTANCE_SEGMENTATION", "SEMANTIC_SEGMENTATION", "IMAGE_SEGMENTATION"),
     "image-text-to-text": ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "VISION_2_SEQ"),
+    "image-to-image": ("IMAGE_TO_IMAGE",),
+    "image-to-text": ("VISION_2_SEQ", "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "TEXT_RECOGNITION"),
+    "instance-segmentation": ("INSTANCE_SEGMENTATION", "UNIVERSAL_SEGMENTATION"),
+    "keypoint-detection": ("KEYPOINT_DETECTION", "POSE_ESTIMATION"),
+    "keypoint-matching": ("KEYPOINT_MATCHING",),
     "mask-generation": ("MASK_GENERATION",),
+    "masked-im": ("MASKED_IMAGE_MODELING",),
+    "multiple-choice": ("MULTIPLE_CHOICE",),
+    "next-sentence-prediction": ("NEXT_SENTENCE_PREDICTION",),
+    "normal-estimation": ("NORMAL_ESTIMATION",),
     "object-detection": ("OBJECT_DETECTION",),
+    "pose-estimation": ("POSE_ESTIMATION",),
     "question-answering": ("QUESTION_ANSWERING",),
     "semantic-segmentation": ("SEMANTIC_SEGMENTATION",),
+    "sentence-similarity": ("BASE",),
     "summarization": ("SEQ_TO_SEQ_CAUSAL_LM",),
+    "table-question-answering": ("TABLE_QUESTION_ANSWERING", "SEQ_TO_SEQ_CAUSAL_LM"),
     "text-classification": ("SEQUENCE_CLASSIFICATION",),
     "text-generation": ("CAUSAL_LM", "IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM"),
+    "text-recognition": ("TEXT_RECOGNITION",),
     "text-to-audio": ("TEXT_TO_WAVEFORM", "TEXT_TO_SPECTROGRAM"),
+    "text-to-speech": ("TEXT_TO_WAVEFORM", "TEXT_TO_SPECTROGRAM"),
     "text2text-generation": ("SEQ_TO_SEQ_CAUSAL_LM",),
+    "time-series-classification": ("TIME_SERIES_CLASSIFICATION",),
+    "time-series-forecasting": ("TIME_SERIES_PREDICTION",),
+    "time-series-regression": ("TIME_SERIES_REGRESSION",),
     "token-classification": ("TOKEN_CLASSIFICATION",),
     "translation": ("SEQ_TO_SEQ_CAUSAL_LM",),
     "video-classification": ("VIDEO_CLASSIFICATION",),
+    "visual-document-retrieval": ("RETRIEVAL",),
+    "visual-question-answering": ("VISUAL_QUESTION_ANSWERING",),
+    "zero-shot-audio-classification": ("BASE",),
+    "zero-shot-classification": ("SEQUENCE_CLASSIFICATION",),
     "zero-shot-image-classification": ("ZERO_SHOT_IMAGE_CLASSIFICATION",),
     "zero-shot-object-detection": ("ZERO_SHOT_OBJECT_DETECTION",),
 }
@@ -155,9 +183,9 @@ def _class_of_remote_code(config: Any) -> type | None:
 
 
 def _class_for_task(config: Any, task: str) -> type:
-    if task not in _TASKS:
-        raise ExportError(f"unknown task '{task}'", code="invalid-argument", hint=f"one of {', '.join(sorted(_TASKS))}")
-    fitting = {table: cls for table in _TASKS[task] if (cls := _class_by_tables(config, (table,))) is not None}
+    if task not in TASKS:
+        raise ExportError(f"unknown task '{task}'", code="invalid-argument", hint=f"one of {', '.join(sorted(TASKS))}")
+    fitting = {table: cls for table in TASKS[task] if (cls := _class_by_tables(config, (table,))) is not None}
     preferred = _class_by_architectures(config)
     if preferred is not None and preferred in fitting.values():
         return preferred  # several classes may answer a task; the checkpoint was saved from this one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from .request import Request, nested
@@ -16,11 +17,22 @@ _ORDINARY = 80
 def add_text(request: Request) -> None:
     """Adds token ids and what depends on them, if the model takes any."""
     if request.takes("input_ids"):
+        choices = _choices(request)
+        sizes = request.sizes
+        request.sizes = replace(sizes, batch=sizes.batch * choices)
         _add_tokens(request)
+        request.sizes = sizes
+        if choices > 1:
+            request.inputs = {name: tensor.unflatten(0, (sizes.batch, choices)) for name, tensor in request.inputs.items()}
     if request.takes("task_inputs"):  # a question of one length
         request.inputs["task_inputs"] = ordinary_tokens(request, request.sizes.batch, request.find("task_seq_len"))
     if request.takes("decoder_input_ids") and getattr(request.config, "is_encoder_decoder", False):
         request.inputs["decoder_input_ids"] = _decoder_tokens(request)
+
+
+def _choices(request: Request) -> int:
+    """Texts in a row of the batch, of which heads choose one; two or three, for they may be any number."""
+    return (2, 3)[request.media] if type(request.model).__name__.endswith("ForMultipleChoice") else 1
 
 
 def add_embedded(request: Request) -> None:
