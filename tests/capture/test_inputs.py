@@ -52,6 +52,14 @@ def test_rows_of_several_texts_of_which_one_is_chosen(media):
     assert scores.shape == (2, (2, 3)[media]) and scores.std(dim=1).min() > 0
 
 
+def test_heads_that_read_the_text_again_get_it_from_forward():
+    model = build(config_of("bart"), task="text-classification")
+    inputs = sample_inputs(model, Sizes(padding=3, sequence=11, decoder_sequence=7))
+    assert "decoder_input_ids" not in inputs and (inputs["input_ids"][:, -1] == model.config.eos_token_id).all()
+    with torch.no_grad():
+        assert model(**inputs).logits.shape[0] == 2
+
+
 def test_sounds_are_as_long_as_heads_for_speakers_want():
     model = build(config_of("wav2vec2"), task="audio-xvector")
     with torch.no_grad():

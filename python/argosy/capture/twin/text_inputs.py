@@ -26,7 +26,7 @@ def add_text(request: Request) -> None:
             request.inputs = {name: tensor.unflatten(0, (sizes.batch, choices)) for name, tensor in request.inputs.items()}
     if request.takes("task_inputs"):  # a question of one length
         request.inputs["task_inputs"] = ordinary_tokens(request, request.sizes.batch, request.find("task_seq_len"))
-    if request.takes("decoder_input_ids") and getattr(request.config, "is_encoder_decoder", False):
+    if request.takes("decoder_input_ids") and getattr(request.config, "is_encoder_decoder", False) and not _reads_again(request):
         request.inputs["decoder_input_ids"] = _decoder_tokens(request)
 
 
@@ -124,6 +124,9 @@ def _add_tokens(request: Request) -> None:
             mask[0, :padding] = 0
     if isinstance(question := request.find("question_token_id"), int):
         ids[:, -1] = question
+    ending = request.find("eos_token_id")
+    if _reads_again(request) and isinstance(ending, int):  # they say what they found at the end of the text
+        ids[:, -1] = ending
     request.inputs["input_ids"] = ids
     if request.takes("attention_mask"):
         request.inputs["attention_mask"] = mask
@@ -228,6 +231,13 @@ def _decoder_tokens(request: Request) -> Any:
     if 0 <= start < (vocabulary or text_vocabulary(request)):
         ids[:, 0] = start
     return ids
+
+
+def _reads_again(request: Request) -> bool:
+    """Whether the decoder gets the text of the encoder again, from ``forward`` itself: so do heads that sort texts and find
+    answers in them."""
+    heads = ("ForSequenceClassification", "ForQuestionAnswering")
+    return getattr(request.config, "is_encoder_decoder", False) and type(request.model).__name__.endswith(heads)
 
 
 def _one_by_one(request: Request) -> bool:
