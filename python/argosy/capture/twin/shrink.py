@@ -173,16 +173,15 @@ def shrink_tree(tree: dict[str, Any], *, reach: int = POSITIONS) -> dict[str, An
 
 def _derived(config: dict[str, Any]) -> set[str]:
     """What the class of a configuration works out from its fields, where no rule knows a meaning of the name."""
-    import dataclasses
-
     from transformers import CONFIG_MAPPING
 
     if config.get("model_type") not in CONFIG_MAPPING:
         return set()
     cls: Any = CONFIG_MAPPING[config["model_type"]]
-    if not dataclasses.is_dataclass(cls):
+    fields = getattr(cls, "__dataclass_fields__", None)
+    if fields is None:
         return set()  # transformers 4
-    known = {field.name for field in dataclasses.fields(cls)} | set(cls.attribute_map)
+    known = {*fields, *cls.attribute_map}
     names = {name for name, value in config.items() if type(value) is int and name not in known}
     names = {name for name in names if not any(table.of(name) for table in (NUMBERS, LAYERS))}
     try:
