@@ -9,7 +9,7 @@ from .placeholders import features_take
 from .request import Request, lacks_part
 
 #: Samples of a waveform, for each value of ``Sizes.media``.
-_SAMPLES = (4000, 6400)
+SAMPLES = (4000, 6400)
 #: Frames of a spectrogram whose length is free.
 _FRAMES = (48, 72)
 
@@ -50,7 +50,7 @@ def _add_masked_frames(request: Request) -> None:
 def _add_waveform(request: Request) -> None:
     import torch
 
-    batch, samples = request.sizes.batch, _SAMPLES[request.media]
+    batch, samples = request.sizes.batch, SAMPLES[request.media]
     bins, frames = request.find("num_mel_bins"), request.find("max_length")
     if bins is not None and frames is not None:  # a spectrogram of one length by the same name
         request.inputs["input_values"] = request.normal(batch, frames, bins)
