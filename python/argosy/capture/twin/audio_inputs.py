@@ -29,6 +29,9 @@ def add_audio(request: Request) -> None:
         _add_masked_frames(request)
     elif request.takes("input_features") and not (request.takes("input_values") and _reads(request, "input_values")):
         _add_spectrogram(request)
+        if request.needs("input_values"):  # codecs read a sound both ways, in frames of equal length
+            samples = _FRAMES[request.media] * request.find("hop_length", default=320)
+            request.inputs["input_values"] = request.normal(request.sizes.batch, 1, samples)
     elif request.takes("input_values"):
         _add_waveform(request)
 

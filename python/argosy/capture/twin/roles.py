@@ -125,6 +125,8 @@ NUMBERS = Roles(
     Row(r"num_pos_feats", HIDDEN // 2, "sam"),  # one half for rows, one for columns
     Row(r"num_filters", 8, "bark"),
     Row(r"num_quantizers", 4, "mimi"),
+    Row(r"quantization_dim", 2 * HIDDEN, "xcodec2"),  # what is heard and what is meant, side by side
+    Row(r"num_codebooks", 4, "moshi"),
     Row(r"upsample_groups", HIDDEN, "mimi"),
     Row(r"patch_embed_hidden_size", "as it is", "pix2struct"),  # pixels of a patch
     Row(r".*hidden_size", "width", "blip"),

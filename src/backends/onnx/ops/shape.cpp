@@ -130,7 +130,8 @@ Ref pads_of(const NodeTranslator& e, std::string_view name, int64_t rank) {
 bool is_max_pooled(const NodeTranslator& e) {
   const argosy::Graph& graph = e.translator().graph();
   return std::ranges::any_of(graph[e.result_id(0)].uses, [&](const Use& use) {
-    return use.node.is_valid() && e.translator().program().schemas[graph[use.node].op].name.starts_with("aten.max_pool");
+    return use.node.is_valid() &&
+           e.translator().program().schemas[graph[use.node].op].name.starts_with("aten.max_pool");
   });
 }
 
