@@ -27,7 +27,7 @@ def config_of(model_type: str):
 #: pictures in two sizes, tasks, questions, places told by a mask, codes of one step;
 #: boxes by derived widths, rows of patches in two ways, a part that hears alone and one of two, layers gone through several times,
 #: two parts side by side, heads that differ from layer to layer, grids of plain backbones and of stages, whole windows, widths after a backbone;
-#: what only the documentation says, waveforms and latents that only the first layer says, tokens between the rows of a picture, a sound in two ways.
+#: what only the documentation says, waveforms and latents that only the first layer says, tokens between the rows of a picture, a sound in two ways, blocks written out.
 @pytest.mark.parametrize(
     "model_type",
     ["audioflamingo3", "lasr_ctc", "parakeet_ctc", "dac", "mistral3", "patchtst", "timesfm",
@@ -37,7 +37,7 @@ def config_of(model_type: str):
      "muse_glimmer", "gemma4_unified", "vipllava", "granite_speech", "granite_speech5_encoder", "fun_asr_nano_encoder", "qwen3_asr_encoder",
      "blip_2_qformer", "vivit", "lxmert", "deepseek_vl_hybrid", "oneformer", "splinter", "kosmos-2", "dia",
      "bros", "fuyu", "neomme", "gemma3n_audio", "speech-encoder-decoder", "hrm_text", "xcodec", "sapiens2", "sam3_tracker", "sam2_video",
-     "lw_detr", "unlimited_ocr", "hunyuan_vl", "xcodec2", "mimi_decoder", "vibevoice_acoustic_tokenizer_encoder", "vibevoice_acoustic_tokenizer_decoder"],
+     "lw_detr", "unlimited_ocr", "hunyuan_vl", "xcodec2", "pp_lcnet_v4", "mimi_decoder", "vibevoice_acoustic_tokenizer_encoder", "vibevoice_acoustic_tokenizer_decoder"],
 )  # fmt: skip
 @pytest.mark.parametrize("sizes", [Sizes(), Sizes(batch=3, sequence=7, media=1)], ids=str)
 def test_twins_run_on_their_inputs(model_type, sizes):
@@ -82,6 +82,10 @@ def test_layers_whose_keys_others_take_stay():
 @pytest.mark.parametrize(("model_type", "name"), [("t5", "BaseModelOutput"), ("nllb-moe", "MoEModelOutput")])
 def test_decoders_read_an_output_of_the_class_that_their_encoder_has(model_type, name):
     assert _output_class(build(config_of(model_type))).__name__ == name
+
+
+def test_a_twin_draws_nothing_at_random():
+    assert shrink(config_of("vibevoice_acoustic_tokenizer")).vae_std == 0.0
 
 
 def test_what_cannot_be_mended_is_said():

@@ -286,6 +286,8 @@ def test_the_page_of_all_types_says_at_which_step_each_one_failed(tmp_path):
     for said, number in {"tried": 7, "twin runs": 4, "captured": 3, "**right in all components**": 1, "wrong, which the check tells": 1,
                          "failed": 5, "not tried": count - 7}.items():  # fmt: skip
         assert f"- {said}: {number} of {count} ({100 * number / count:.1f} %)" in lines
+    assert {"- right of those tried: 1 of 7", "| 1 | wrong | first in calls of kind 'edge' |"} <= {*lines}
+    assert "- right of the popular families' 146 types: 1 of 7 tried" in lines
     assert "| 2 | twin does not run | ValueError: size … of … |" in lines, "reasons that differ in numbers alone are one"
     table = {line.split(" | ")[0][2:]: line.split(" | ")[3] for line in lines if line.count(" | ") == 4}
     assert {name: table[name] for name in ("bert", "gpt2", "vit", "dpt", "clip", "swin", "t5")} == {

@@ -105,8 +105,13 @@ def _counts(rows: list[Row]) -> list[str]:
         "not tried": untried,
     }
     lines = [f"- {name}: {count} of {len(rows)} ({100 * count / max(1, len(rows)):.1f} %)" for name, count in counts.items()]
-    good = sum(stage(outcome) == "right" for outcome in popular)
-    return [*lines, f"- right of the popular families' types: {good} of {len(popular)}"]
+    tried = [outcome for outcome in popular if outcome is not None]
+    good = sum(stage(outcome) == "right" for outcome in tried)
+    return [
+        *lines,
+        f"- right of those tried: {right} of {len(rows) - untried}",
+        f"- right of the popular families' {len(popular)} types: {good} of {len(tried)} tried",
+    ]
 
 
 def stage(outcome: dict[str, Any] | None) -> str:
@@ -132,5 +137,7 @@ def _group(outcome: dict[str, Any]) -> tuple[str, str]:
     """The stage and the reason without what is particular to a type."""
     ended, reason = stage(outcome), outcome.get("reason", "")
     if ended == "wrong":  # outputs are off in as many ways as there are types
-        return ended, re.sub(r"^\S+ at .*?\((\w+)\): .*", r"first at a shape of kind '\1'", reason.partition(";")[0])
-    return ended, _PARTICULAR.sub("…", reason.partition(": ")[2] or reason)[:_LONGEST_GROUP]
+        return ended, re.sub(r"^\S+ at .*?\((\w+)[^)]*\): .*", r"first in calls of kind '\1'", reason.partition(";")[0])
+    if outcome["status"] == "failed":
+        reason = reason.partition(": ")[2]  # it begins with the step
+    return ended, _PARTICULAR.sub("…", reason)[:_LONGEST_GROUP]

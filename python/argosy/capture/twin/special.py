@@ -31,6 +31,8 @@ def _apply(config: dict[str, Any], rules: dict[str, Rule]) -> None:
     if rules is _BEFORE:
         _without_timm(config)
         _without_kernels(config)
+        if "vae_std" in config:
+            config["vae_std"] = 0.0  # features are drawn at random around a mean
     else:
         _segments_by_stages(config)
         if "projector_patch_to_query_dict" in config:  # how many queries look at a picture of so many patches

@@ -78,14 +78,23 @@ def _round(value: float) -> int:
 def shrink_widths(config: dict[str, Any], widths: Widths, reach: int = POSITIONS) -> None:
     """Rewrites heads, widths, experts, windows and positions of one configuration (not of those nested in it)."""
     old = dict(config)
+    written_out = {width for value in old.values() for width in _widths_of_blocks(value)}
     for name, value in old.items():
         if isinstance(value, (list, tuple)):
-            config[name] = _shrink_list(name, value, widths)
+            keeps = value and isinstance(value[-1], int) and value[-1] in written_out
+            config[name] = value if keeps else _shrink_list(name, value, widths)
         elif isinstance(value, int) and not isinstance(value, bool) and value > 0:
             config[name] = _shrink_number(name, value, widths, reach)
     _shrink_heads(config, old)
     _shrink_latent_attention(config, old)
     _shrink_state_space(config, old)
+
+
+def _widths_of_blocks(value: Any) -> set[int]:
+    """Large numbers in lists of the blocks of each stage: other lists must agree with them."""
+    stages = value if isinstance(value, (list, tuple)) else ()
+    blocks = [block for stage in stages if isinstance(stage, (list, tuple)) for block in stage if isinstance(block, (list, tuple))]
+    return {number for block in blocks for number in block if isinstance(number, int) and number >= _FIRST_STAGE}
 
 
 def _are_stages(name: str, value: Any, inner: bool = False) -> bool:
