@@ -7,9 +7,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="twins are PyTorch models")
 transformers = pytest.importorskip("transformers", reason="twins are models of transformers")
 
+from argosy.capture.seq2seq import _output_class  # noqa: E402
 from argosy.capture.twin import Sizes, build, sample_inputs, shrink  # noqa: E402
 from argosy.capture.twin.extractors import spectrogram_of, waveform_of  # noqa: E402
-from argosy.capture.twin.shrink import _validated  # noqa: E402
+from argosy.capture.twin.shrink import _validated, shrink_tree  # noqa: E402
 from argosy.structures import named_leaves  # noqa: E402
 from sweeps.configurations import configuration  # noqa: E402
 
@@ -23,7 +24,10 @@ def config_of(model_type: str):
 #: to a picture, parts without an embedding; series with a future, patches with their places, patches that the processor shapes,
 #: patches joined by twos, patches side by side, several pictures a row, widths within stages, heads with a rotary part;
 #: joined patches, tapped layers, masks of features, frames side by side in two ways, whole windows, what a part looks at, tubes of pictures, regions,
-#: pictures in two sizes, tasks, questions, places told by a mask, codes of one step.
+#: pictures in two sizes, tasks, questions, places told by a mask, codes of one step;
+#: boxes by derived widths, rows of patches in two ways, a part that hears alone and one of two, layers gone through several times,
+#: two parts side by side, heads that differ from layer to layer, grids of plain backbones and of stages, whole windows, widths after a backbone;
+#: what only the documentation says, waveforms and latents that only the first layer says, tokens between the rows of a picture, a sound in two ways, blocks written out.
 @pytest.mark.parametrize(
     "model_type",
     ["audioflamingo3", "lasr_ctc", "parakeet_ctc", "dac", "mistral3", "patchtst", "timesfm",
@@ -31,7 +35,9 @@ def config_of(model_type: str):
      "instructblip", "nemotron3_5_transcribe_word_timestamp", "time_series_transformer", "siglip2", "gemma4", "kimi_k25",
      "muse_glimmer_vision", "minicpm_ocr_vision", "idefics", "colmodernvbert", "hgnet_v2", "mistral4", "vitpose",
      "muse_glimmer", "gemma4_unified", "vipllava", "granite_speech", "granite_speech5_encoder", "fun_asr_nano_encoder", "qwen3_asr_encoder",
-     "blip_2_qformer", "vivit", "lxmert", "deepseek_vl_hybrid", "oneformer", "splinter", "kosmos-2", "dia"],
+     "blip_2_qformer", "vivit", "lxmert", "deepseek_vl_hybrid", "oneformer", "splinter", "kosmos-2", "dia",
+     "bros", "fuyu", "neomme", "gemma3n_audio", "speech-encoder-decoder", "hrm_text", "xcodec", "sapiens2", "sam3_tracker", "sam2_video",
+     "lw_detr", "unlimited_ocr", "hunyuan_vl", "xcodec2", "pp_lcnet_v4", "mimi_decoder", "vibevoice_acoustic_tokenizer_encoder", "vibevoice_acoustic_tokenizer_decoder"],
 )  # fmt: skip
 @pytest.mark.parametrize("sizes", [Sizes(), Sizes(batch=3, sequence=7, media=1)], ids=str)
 def test_twins_run_on_their_inputs(model_type, sizes):
@@ -89,6 +95,21 @@ def test_what_a_class_refuses_keeps_its_value():
     whole = config_of("lw_detr_vit")
     small = shrink(whole)  # pictures have whole windows
     assert small.image_size % (small.num_windows_side * small.patch_size) == 0 and small.hidden_size < whole.hidden_size
+
+
+def test_layers_whose_keys_others_take_stay():
+    whole = {"num_hidden_layers": 12, "kv_source_layers": [0, 1, 2, 3, 4, 5, 6, 7, 8, 5, 8, 11], "layer_types": ["a"] * 6 + ["b"] * 6}
+    small = shrink_tree(whole)
+    assert small["layer_types"] == ["a", "a", "b", "b"] and small["kv_source_layers"] == [0, 1, 2, 1], "0, 5, 6 and 9"
+
+
+@pytest.mark.parametrize(("model_type", "name"), [("t5", "BaseModelOutput"), ("nllb-moe", "MoEModelOutput")])
+def test_decoders_read_an_output_of_the_class_that_their_encoder_has(model_type, name):
+    assert _output_class(build(config_of(model_type))).__name__ == name
+
+
+def test_a_twin_draws_nothing_at_random():
+    assert shrink(config_of("vibevoice_acoustic_tokenizer")).vae_std == 0.0
 
 
 def test_what_cannot_be_mended_is_said():

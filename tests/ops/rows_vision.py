@@ -28,6 +28,7 @@ op("aten.conv_transpose3d.input", f32("b", 2, "n", 4, 4), f32(2, 3, 2, 2, 2), f3
 op("aten.convolution.default", f32("b", 3, 8, 9), f32(4, 3, 3, 3), f32(4), [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
 op("aten.max_pool2d.default", f32("b", 3, 8, 9), [3, 3], [2, 2], [1, 1])
 op("aten.max_pool2d.default", f32("b", 3, 8, 9), [2, 2])
+fn("aten.max_pool2d.default", "of zeros around", lambda x: nn.functional.max_pool2d(nn.functional.pad(x, (1, 1, 1, 1)), 3, 2), f32("b", 3, 8, 9))
 op("aten.max_pool2d.default", f32("b", 3, 8, 9), [3, 2], [2, 2], [0, 0], [1, 1], True)
 op("aten.max_pool2d_with_indices.default", f32("b", 3, 8, 9, v="distinct"), [2, 2], [2, 2])
 op("aten.max_pool3d.default", f32("b", 3, 4, 6, 6), [2, 2, 2])

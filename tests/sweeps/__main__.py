@@ -26,6 +26,7 @@ FAMILY_SWEEPS = {
 OTHER_SWEEPS = {
     "twins": ("twins", "twins of many model types: which run"),
     "tasks": ("tasks", "models by task, at two sizes"),
+    "types": ("all_types", "all model types exported and run in ONNX Runtime, beside eager"),
     "same-graph": ("same_graph", "whether a live model and the command give the same graph"),
     "media": ("media", "models that see and hear in ONNX Runtime GenAI, beside eager"),
     "generation": ("generation", "text generation in ExecuTorch's runner, beside eager"),

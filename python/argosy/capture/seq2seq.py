@@ -121,11 +121,17 @@ def _has_mask(encoded: Any) -> bool:
     return isinstance(getattr(encoded, "attention_mask", None), torch.Tensor)
 
 
+def _output_class(model: torch.nn.Module) -> Any:
+    """Of the encoder's output. Mixtures of experts have one of their own, whose further fields decoders read."""
+    from transformers.modeling_outputs import BaseModelOutput, MoEModelOutput
+
+    code = inspect.getsource(inspect.unwrap(type(model.get_encoder()).forward))
+    return MoEModelOutput if "MoEModelOutput" in code else BaseModelOutput
+
+
 def run_decoder(model: torch.nn.Module, forward: Callable, inputs: Inputs) -> dict[str, Any]:
     inputs = dict(inputs)
-    from transformers.modeling_outputs import BaseModelOutput
-
-    encoded = BaseModelOutput(inputs.pop("encoder_hidden_states"))
+    encoded = _output_class(model)(last_hidden_state=inputs.pop("encoder_hidden_states"))
     if "encoder_attention_mask" in inputs:
         encoded.attention_mask = inputs.pop("encoder_attention_mask")
     output = output_dict(_decode(model, forward, inputs, encoded, inputs.pop(CACHE)))

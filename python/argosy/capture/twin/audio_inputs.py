@@ -10,7 +10,7 @@ from .placeholders import features_take
 from .request import Request, lacks_part
 
 #: Samples of a waveform, for each value of ``Sizes.media``.
-_SAMPLES = (4000, 6400)
+SAMPLES = (4000, 6400)
 #: Frames of a spectrogram whose length is free.
 _FRAMES = (48, 72)
 
@@ -26,16 +26,35 @@ def add_audio(request: Request) -> None:
         return  # made from text; audio to go on from is optional
     if request.takes("audio_input_features", "audio_embed_sizes"):
         _add_sized_spectrogram(request)
-    elif request.takes("input_features"):
+    elif request.takes("audio_mel", "audio_mel_mask"):
+        _add_masked_frames(request)
+    elif request.takes("input_features") and not (request.takes("input_values") and _reads(request, "input_values")):
         _add_spectrogram(request)
+        if request.needs("input_values"):  # codecs read a sound both ways, in frames of equal length
+            samples = _FRAMES[request.media] * request.find("hop_length", default=320)
+            request.inputs["input_values"] = request.normal(request.sizes.batch, 1, samples)
     elif request.takes("input_values"):
         _add_waveform(request)
+
+
+def _reads(request: Request, name: str) -> bool:
+    """Whether the part that hears, of a model that is made of any two, takes the input of that name alone."""
+    return name == getattr(getattr(request.model, "encoder", None), "main_input_name", None)
+
+
+def _add_masked_frames(request: Request) -> None:
+    """Gemma's layout, in a part of its own: frames first, and which of them are padding."""
+    import torch
+
+    batch, frames = request.sizes.batch, _FRAMES[request.media]
+    request.inputs["audio_mel"] = request.normal(batch, frames, request.find(*_BINS))
+    request.inputs["audio_mel_mask"] = torch.zeros(batch, frames, dtype=torch.bool)
 
 
 def _add_waveform(request: Request) -> None:
     import torch
 
-    batch, samples = request.sizes.batch, _SAMPLES[request.media] + _seen_at_once(request)
+    batch, samples = request.sizes.batch, SAMPLES[request.media] + _seen_at_once(request)
     bins, frames = request.find("num_mel_bins"), request.find("max_length")
     if bins is not None and frames is not None:  # a spectrogram of one length by the same name
         request.inputs["input_values"] = request.normal(batch, frames, bins)

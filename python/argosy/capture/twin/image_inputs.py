@@ -26,6 +26,8 @@ def add_images(request: Request) -> None:
         _add_patches(request)
     elif _grid(request):
         _add_flattened_grid(request)
+    elif (width := getattr(request.config, "patch_dim", None)) is not None or request.takes("image_patches"):
+        _add_rows_of_patches(request, width)
     elif request.takes("pixel_values", "target_sizes"):
         _add_patch_strip(request)
     elif request.takes("flattened_patches"):
@@ -261,6 +263,15 @@ def _add_patches(request: Request) -> None:
     request.inputs["spatial_shapes"] = torch.tensor([[height, width]]).expand(batch, 2).clone()
     if request.takes("pixel_attention_mask"):
         request.inputs["pixel_attention_mask"] = torch.ones(batch, height * width, dtype=torch.long)
+
+
+def _add_rows_of_patches(request: Request, width: int | None) -> None:
+    """Fuyu's layout: patches as rows of numbers, those of each picture apart; or of all pictures one after another, by `width`."""
+    batch, rows = request.sizes.batch, (6, 12)[request.media]
+    if width is not None:
+        request.inputs["pixel_values"] = request.normal(batch * rows, width)
+    else:
+        request.inputs["pixel_values"] = request.normal(batch, rows, channels(request) * request.find("patch_size") ** 2)
 
 
 def _add_patch_strip(request: Request) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...errors import ExportError
 from .audio_inputs import add_audio
+from .documented_inputs import add_documented
 from .image_inputs import add_images
 from .request import Request, Sizes
 from .series_inputs import add_series
@@ -23,6 +24,7 @@ def sample_inputs(model: Any, sizes: Sizes | None = None, *, seed: int = 0) -> d
     add_text(request)
     if not request.inputs:
         add_embedded(request)
+    add_documented(request)
     if not request.inputs:
         names = ", ".join(request.parameters)
         raise ExportError(

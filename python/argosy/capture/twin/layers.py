@@ -33,6 +33,10 @@ def shrink_layers(config: dict[str, Any]) -> None:
             config[name] = [min(v, 2 if i == 0 else 1) if isinstance(v, int) else v for i, v in enumerate(value)]
 
 
+#: How many layers there are; a model may go through these several times, each time with states of their own.
+_REPEATED = "num_layers_per_stack"
+
+
 #: What a configuration calls the layers of the part for pictures whose outputs it uses, and that part.
 _TAPS_OF_VISION, _VISION = re.compile(r"vision_feature_layers?$"), "vision_config"
 _LENT = "out_indices of the whole"
@@ -71,6 +75,8 @@ def _shrink_stack(config: dict[str, Any], count: str) -> None:
     overrides = {int(i): values for i, values in (config.get("per_layer_config") or {}).items()}
     if overrides:
         config["per_layer_config"] = {new: overrides[old] for new, old in enumerate(kept) if old in overrides}
+    for name in stack.sources:
+        config[name] = [kept.index(i) for i in config[name]]
     for name in stack.kinds:
         config[name] = [new for new, old in enumerate(kept) if old in config[name]]
     for name, first in stack.taps.items():
@@ -80,7 +86,12 @@ def _shrink_stack(config: dict[str, Any], count: str) -> None:
         config[name] = sum(old < config[name] for old in kept)
     for name in stack.last:
         config[name] = sum(old >= total - config[name] for old in kept)
-    config[count] = len(kept)
+    repeated = config.get(_REPEATED)
+    if _is_count(repeated) and total % repeated == 0:
+        config[_REPEATED] = len(kept)
+        config[count] = len(kept) * (total // repeated)
+    else:
+        config[count] = len(kept)
 
 
 class _Stack:
@@ -90,6 +101,7 @@ class _Stack:
         self._config, self._total = config, total
         roles = {name: ROLES.of(name) for name in config}
         many = [name for name, value in config.items() if isinstance(value, (list, tuple))]
+        self.sources = [name for name in many if roles[name] == "sources" and len(config[name]) == total]
         #: Each with the index of the first layer.
         self.taps = {name: int(roles[name] != "taps") for name in many if str(roles[name]).startswith("taps")}
         self.kinds = [name for name in many if roles[name] == "kinds"]
@@ -116,6 +128,7 @@ class _Stack:
         for i in range(total):
             first_of.setdefault(self._kind(i), i)
         kept = {*first_of.values(), *tapped}
+        kept |= {self._config[name][i] for name in self.sources for i in kept}
         for i in range(total):
             if len(kept) < min(total, LAYERS):
                 kept.add(i)
@@ -124,7 +137,8 @@ class _Stack:
     def _kind(self, i: int) -> tuple:
         config = self._config
         return (
-            *(_hashable(config[name][i]) for name in self.lists),
+            *(_hashable(config[name][i]) for name in self.lists if name not in self.sources),
+            *(config[name][i] == i for name in self.sources),
             *(i in config[name] for name in self.kinds),
             *(i < config[name] for name in self.first),
             *(i >= self._total - config[name] for name in self.last),

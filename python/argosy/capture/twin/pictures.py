@@ -53,12 +53,18 @@ def _shrink_one(config: dict[str, Any], scales: list[tuple[int, int]], grids: li
         image = _side(config.get(name))
         if image is None or image <= STAGED_IMAGE or (name == "input_size" and patch is None):
             continue
-        new = GRID * PATCH if plain else STAGED_IMAGE
+        new = math.lcm(GRID * PATCH, _least_side(config)) if plain else STAGED_IMAGE
         config[name] = _like(config[name], new)
         scales.append((image, new))
         if patch is not None and new_patch is not None:
             grids.append((image // patch, new // new_patch))
     _shrink_window(config, stages, patch)
+
+
+def _least_side(config: dict[str, Any]) -> int:
+    """Sides of pictures are multiples of it: of the number of windows, and these of those in a row."""
+    windows = config.get("num_windows")
+    return windows * math.isqrt(windows) if isinstance(windows, int) and windows > 0 else 1
 
 
 def _shrink_window(config: dict[str, Any], stages: Any, patch: int | None) -> None:
@@ -85,7 +91,8 @@ def _shrink_dependent(config: dict[str, Any], old_image: int, new_image: int, gr
         config["image_embedding_size"] = grids[0][1]
     sizes = config.get("backbone_feature_sizes")
     if isinstance(sizes, list):
-        config["backbone_feature_sizes"] = [[v * new_image // old_image for v in pair] for pair in sizes]
+        old, new = grids[0] if grids else (old_image, new_image)  # those of a plain backbone are its grid, twice and half of it
+        config["backbone_feature_sizes"] = [[v * new // old for v in pair] for pair in sizes]
     for name in (
         "mm_tokens_per_image",
         "image_seq_length",

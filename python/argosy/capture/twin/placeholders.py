@@ -39,7 +39,7 @@ def placeholders(request: Request) -> list[int]:
 def _count(request: Request, method: str) -> int:
     """Features of one row. They are counted by running the encoder (on the meta device this costs nothing), except
     where the sizes are among the inputs and a formula is as good."""
-    if request.grid is not None and "image_grid_thw" in request.inputs and method == "get_image_features":
+    if request.grid is not None and "image_grid_thw" in request.inputs and method == "get_image_features" and not _adds_tokens(request.model):
         merge = max(as_list(request.find("spatial_merge_size", "merge_size", "merge_kernel_size", default=1)))
         return math.prod(request.grid) // merge**2
     if request.grid is not None and "spatial_shapes" in request.inputs and method == "get_image_features":
@@ -58,6 +58,11 @@ def _count(request: Request, method: str) -> int:
         if set(request.inputs) & set(inspect.signature(function).parameters):
             return feature_count(function, request) // request.sizes.batch
     return 0
+
+
+def _adds_tokens(model: Any) -> bool:
+    """Whether the encoder puts tokens of its own between those of the picture, at the end of each row at least."""
+    return any(name.endswith("image_newline") for name, _ in model.named_parameters())
 
 
 def _functions(request: Request, method: str) -> list[Any]:

@@ -52,6 +52,11 @@ class Request:
         """Whether ``forward`` has all these parameters."""
         return all(name in self.parameters for name in names)
 
+    def needs(self, name: str) -> bool:
+        """Whether ``forward`` has the parameter, and no default for it."""
+        found = inspect.signature(self.model.forward).parameters.get(name)
+        return found is not None and found.default is found.empty
+
     def find(self, *names: str, default: Any = None) -> Any:
         """The first of these attributes that the configuration, or one nested in it, has."""
         return find(self.config, *names, default=default)

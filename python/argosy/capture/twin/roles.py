@@ -110,6 +110,7 @@ NUMBERS = Roles(
     Row(r"feature_projection_input_dim", 16, "seamless_m4t"),
     Row(r"input_feat_size", 16, "gemma3n"),
     Row(r"model_in_dim", 16, "fastspeech2_conformer_with_hifigan"),  # bins that a vocoder takes
+    Row(r"frames_per_clip", WINDOW, "vjepa2"),
     Row(r"num_queries", 8, "detr"),
     Row(r"num_query_tokens", 8, "blip-2"),
     Row(r"num_latents", 8, "perceiver"),
@@ -124,6 +125,8 @@ NUMBERS = Roles(
     Row(r"num_pos_feats", HIDDEN // 2, "sam"),  # one half for rows, one for columns
     Row(r"num_filters", 8, "bark"),
     Row(r"num_quantizers", 4, "mimi"),
+    Row(r"quantization_dim", 2 * HIDDEN, "xcodec2"),  # what is heard and what is meant, side by side
+    Row(r"num_codebooks", 4, "moshi"),
     Row(r"upsample_groups", HIDDEN, "mimi"),
     Row(r"patch_embed_hidden_size", "as it is", "pix2struct"),  # pixels of a patch
     Row(r".*hidden_size", "width", "blip"),
@@ -175,6 +178,7 @@ LISTS = Roles(
     Row(r"window_size_per_stage", 4, "sam2"),
     Row(r".*conv_dim.*", 32, "wav2vec2"),
     Row(r".*tdnn_dim.*", 32, "wav2vec2"),
+    Row(r"downsample_channels", HIDDEN, "deepseek_ocr2"),  # the last are the width of what comes after
     Row(r"subsampling_conv_channels", "as it is", "gemma4_audio"),  # the first counts bins
     Row(r".*conv_channels?.*", 32, "gemma3n"),
 )
@@ -182,7 +186,7 @@ LISTS = Roles(
 #: Of what says something of layers. "stack": how many the model has; "count": how many another part has; "depths": a
 #: count for each stage. "kinds": indices of layers of a kind; "taps": of layers whose output is used, each for itself,
 #: "taps after embedding" where 0 is not the first layer but what comes before it. "first" and "last": so many layers at
-#: that end are of a kind of their own. "period": every so many layers one is special; "listed period": one whose effect
+#: that end are of a kind of their own. "sources": for each layer the one, itself or an earlier one, whose keys it takes. "period": every so many layers one is special; "listed period": one whose effect
 #: a list with an entry per layer repeats, where there is such a list.
 LAYERS = Roles(
     Row(r"num_hidden_layers", "stack", "qwen2"),
@@ -201,9 +205,11 @@ LAYERS = Roles(
     Row(r"intermediate_layers_indices", "taps", "mllama"),
     Row(r"backbone_out_indices", "taps", "dpt"),
     Row(r"out_indices( of the whole)?", "taps after embedding", "dinov2"),
+    Row(r"kv_source_layers", "sources", "mistral_large4"),
     Row(r"cross_attention_layers", "kinds", "mllama"),
     Row(r"mlp_only_layers", "kinds", "flint"),
     Row(r"full_attn_idxs", "kinds", "lfm2"),
+    Row(r"rope_scaling_layers", "kinds", "molmo2_text"),
     Row(r"global_attn_index(es)?", "kinds", "sam"),
     Row(r"fullatt_block_indexes", "kinds", "qwen2_5_vl"),
     Row(r"attn_layer_indices", "kinds", "bamba"),

@@ -10,10 +10,11 @@ from typing import Any
 
 from .layers import lend_taps, shrink_layers, take_taps_back
 from .pictures import shrink_pictures
+from .roles import LAYERS, NUMBERS
 from .rotary import complete_sections, shrink_rotary
 from .special import adjust, prepare
 from .tokens import TokenIds, is_vocabulary, shrink_tokens
-from .widths import POSITIONS, Widths, attention_names, hidden_size, shrink_joined, shrink_widths
+from .widths import POSITIONS, Widths, attention_names, hidden_size, shrink_joined, shrink_sums, shrink_widths
 
 #: A configuration whose numbers are all at most these is small already.
 _SMALL = {
@@ -159,9 +160,34 @@ def shrink_tree(tree: dict[str, Any], *, reach: int = POSITIONS) -> dict[str, An
             if config.get(name) is not None:
                 config[name] = "float32"
     shrink_joined(configs, before)
+    for config, old in zip(configs, before, strict=True):
+        shrink_sums(config, old)
     take_taps_back(lent)
     adjust(tree)
+    for config, old in zip(configs, before, strict=True):
+        for name in _derived(config):
+            if config.get(name) == old.get(name):
+                config.pop(name, None)  # by widths and layers that are others now
     return tree
+
+
+def _derived(config: dict[str, Any]) -> set[str]:
+    """What the class of a configuration works out from its fields, where no rule knows a meaning of the name."""
+    from transformers import CONFIG_MAPPING
+
+    if config.get("model_type") not in CONFIG_MAPPING:
+        return set()
+    cls: Any = CONFIG_MAPPING[config["model_type"]]
+    fields = getattr(cls, "__dataclass_fields__", None)
+    if fields is None:
+        return set()  # transformers 4
+    known = {*fields, *cls.attribute_map}
+    names = {name for name, value in config.items() if type(value) is int and name not in known}
+    names = {name for name in names if not any(table.of(name) for table in (NUMBERS, LAYERS))}
+    try:
+        return {name for name in names if hasattr(cls(), name)} if names else set()
+    except Exception:  # noqa: BLE001 - some defaults are no configuration
+        return set()
 
 
 def _complete(config: dict[str, Any]) -> None:

@@ -31,6 +31,8 @@ def _apply(config: dict[str, Any], rules: dict[str, Rule]) -> None:
     if rules is _BEFORE:
         _without_timm(config)
         _without_kernels(config)
+        if "vae_std" in config:
+            config["vae_std"] = 0.0  # features are drawn at random around a mean
     else:
         _segments_by_stages(config)
         if "projector_patch_to_query_dict" in config:  # how many queries look at a picture of so many patches
@@ -120,6 +122,8 @@ def _segments_by_stages(config: dict[str, Any]) -> None:
     side, vision, prompt = 128, config.get("vision_config") or {}, config.get("prompt_encoder_config")
     if prompt is None or "blocks_per_stage" not in (vision.get("backbone_config") or {}):
         return
+    if "image_size" in config:
+        config["image_size"] = side
     prompt["image_size"], prompt["patch_size"] = side, 16
     vision["backbone_feature_sizes"] = [[side // stride, side // stride] for stride in (4, 8, 16)]
     backbone = vision["backbone_config"]

@@ -78,14 +78,23 @@ def _round(value: float) -> int:
 def shrink_widths(config: dict[str, Any], widths: Widths, reach: int = POSITIONS) -> None:
     """Rewrites heads, widths, experts, windows and positions of one configuration (not of those nested in it)."""
     old = dict(config)
+    written_out = {width for value in old.values() for width in _widths_of_blocks(value)}
     for name, value in old.items():
         if isinstance(value, (list, tuple)):
-            config[name] = _shrink_list(name, value, widths)
+            keeps = value and isinstance(value[-1], int) and value[-1] in written_out
+            config[name] = value if keeps else _shrink_list(name, value, widths)
         elif isinstance(value, int) and not isinstance(value, bool) and value > 0:
             config[name] = _shrink_number(name, value, widths, reach)
     _shrink_heads(config, old)
     _shrink_latent_attention(config, old)
     _shrink_state_space(config, old)
+
+
+def _widths_of_blocks(value: Any) -> set[int]:
+    """Large numbers in lists of the blocks of each stage: other lists must agree with them."""
+    stages = value if isinstance(value, (list, tuple)) else ()
+    blocks = [block for stage in stages if isinstance(stage, (list, tuple)) for block in stage if isinstance(block, (list, tuple))]
+    return {number for block in blocks for number in block if isinstance(number, int) and number >= _FIRST_STAGE}
 
 
 def _are_stages(name: str, value: Any, inner: bool = False) -> bool:
@@ -132,6 +141,17 @@ def shrink_joined(configs: list[dict[str, Any]], before: list[dict[str, Any]]) -
                     other[name] = count * config["hidden_size"]
 
 
+def shrink_sums(config: dict[str, Any], old: dict[str, Any]) -> None:
+    """Widths of two unlike parts side by side stay the sum of both; `old` is the same before."""
+    parts = [name for name, value in old.items() if isinstance(value, dict) and hidden_size(value) and hidden_size(config[name] or {})]
+    if len(parts) != 2:
+        return
+    before, after = ([hidden_size(tree[name]) or 0 for name in parts] for tree in (old, config))
+    for name, value in old.items():
+        if value == sum(before) and NUMBERS.of(name) == "width" and before[0] != before[1]:
+            config[name] = sum(after)
+
+
 def attention_names(config: dict[str, Any]) -> list[tuple[str, str | None]]:
     """Attributes that count query heads, each with the one that counts its key and value heads, if there is one."""
     found = []
@@ -176,6 +196,9 @@ def _shrink_heads(config: dict[str, Any], old: dict[str, Any]) -> None:
 
 def _shrink_overrides(config: dict[str, Any], old: dict[str, Any]) -> None:
     """Layers whose heads differ from the others' keep the proportion."""
+    listed, heads = old.get("num_key_value_heads_per_layer"), old.get("num_attention_heads")
+    if _whole_numbers(listed) and isinstance(heads, int):
+        config["num_key_value_heads_per_layer"] = [_head_counts(heads, each)[1] for each in config["num_key_value_heads_per_layer"]]
     for values in (config.get("per_layer_config") or {}).values():
         if isinstance(values.get("head_dim"), int) and isinstance(old.get("head_dim"), int):
             values["head_dim"] = config["head_dim"] * values["head_dim"] // old["head_dim"]

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "backends/onnx/translations.h"
+#include "backends/onnx/translator.h"
 
 namespace argosy::onnx {
 namespace {
@@ -125,10 +126,25 @@ Ref pads_of(const NodeTranslator& e, std::string_view name, int64_t rank) {
   return e.concat(std::move(begins), 0);
 }
 
+/// Whether a max pooling reads the first result.
+bool is_max_pooled(const NodeTranslator& e) {
+  const argosy::Graph& graph = e.translator().graph();
+  return std::ranges::any_of(graph[e.result_id(0)].uses, [&](const Use& use) {
+    return use.node.is_valid() &&
+           e.translator().program().schemas[graph[use.node].op].name.starts_with("aten.max_pool");
+  });
+}
+
 // constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor
 void emit_constant_pad(const NodeTranslator& e, const Translation&) {
-  Ref pads = pads_of(e, "pad", e.rank("self"));
-  e.yield(e.node("Pad", {e.tensor("self"), pads, e.scalar("value", e.result().dtype)}));
+  Refs inputs{e.tensor("self"), pads_of(e, "pad", e.rank("self")), e.scalar("value", e.result().dtype)};
+  if (is_max_pooled(e)) {
+    // ONNX Runtime makes zeros around a MaxPool its own padding, which is minus infinity, unless axes are named.
+    Ints axes(static_cast<size_t>(e.rank("self")));
+    std::iota(axes.begin(), axes.end(), 0);
+    inputs.push_back(e.ints(axes));
+  }
+  e.yield(e.node("Pad", std::move(inputs)));
 }
 
 // pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor, of modes other than constant
