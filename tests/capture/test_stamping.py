@@ -23,10 +23,12 @@ find_core()
 
 from argosy.capture.__main__ import main  # noqa: E402
 from argosy.capture.configuration import canonical  # noqa: E402
-from argosy.capture.layer_calls import RememberedShapes  # noqa: E402
 from argosy.capture.layer_selection import selections  # noqa: E402
+from argosy.capture.remembered_shapes import RememberedShapes  # noqa: E402
 from argosy.capture.session import Session, open_session, session_content, trace_session  # noqa: E402
-from argosy.capture.stamping import NotStamped, difference, stamped_content  # noqa: E402
+from argosy.capture.shapes_only import ShapesOnly  # noqa: E402
+from argosy.capture.stamp_difference import difference  # noqa: E402
+from argosy.capture.stamping import NotStamped, stamped_content  # noqa: E402
 
 DEPTH = 8
 SMALL: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 64}
@@ -292,7 +294,7 @@ def test_shapes_that_are_remembered_are_those_of_a_run() -> None:
     shapes = RememberedShapes()
     x, y = torch.empty(3, 4, device="meta"), torch.empty(4, 5, device="meta").t()
     for _ in range(2):
-        with shapes:
+        with ShapesOnly(shapes):
             made = [x @ y.t(), x.t() + 1, x.to(torch.float16), x.sum(0), x.t(), torch.ones(2)]
         assert [(each.shape, each.stride(), each.dtype) for each in made] == [
             ((3, 5), (5, 1), torch.float32), ((4, 3), (1, 4), torch.float32), ((3, 4), (4, 1), torch.float16),
@@ -304,3 +306,22 @@ def test_shapes_that_are_remembered_are_those_of_a_run() -> None:
 def test_few_layers_are_traced_whole() -> None:
     with pytest.raises(NotStamped, match="few layers"):
         stamped_content(open_session(llama(num_hidden_layers=4)), {})
+
+
+def test_functions_that_are_looked_up_whole_keep_values_and_what_they_write() -> None:
+    """A function is one call only where no value can be known, and writes nothing."""
+    weight = torch.empty(4, 4, device="meta")
+    seen: list[Any] = []
+
+    def run(function: Any, args: tuple, kwargs: dict) -> Any:
+        seen.append(function)
+        return function(*args, **kwargs)
+
+    with ShapesOnly(run), torch.no_grad():
+        known = torch.arange(3, device="meta").mul(2).add(1)
+        assert known.tolist() == [1, 3, 5]
+        seen.clear()
+        torch.nn.functional.linear(torch.empty(2, 4, device="meta"), weight)
+        target = torch.empty(8, 4, device="meta")
+        assert torch.cat([weight, weight], out=target) is target
+    assert torch.nn.functional.linear in seen and torch.cat not in seen and torch.ops.aten.mm.default not in seen

@@ -64,7 +64,8 @@ def compare(config: Any) -> dict[str, Any]:
 
     from argosy.capture.configuration import canonical
     from argosy.capture.session import open_session, require_limits, session_content, trace_session
-    from argosy.capture.stamping import NotStamped, difference, stamped_content
+    from argosy.capture.stamp_difference import difference
+    from argosy.capture.stamping import NotStamped, stamped_content
 
     torch.set_num_threads(1)
     session = open_session(config)
