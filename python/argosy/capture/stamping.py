@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import gc
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,6 +41,13 @@ _MOST_TRACED = 2
 
 class NotStamped(Exception):
     """Why a model has to be traced whole."""
+
+    def __init__(self, why: str, *, always: bool = False, tried: bool = True) -> None:
+        super().__init__(why)
+        #: holds for whichever layers are traced
+        self.always = always
+        #: it looked as if it could be stamped
+        self.tried = tried
 
 
 @dataclass
@@ -72,13 +80,13 @@ def stamped_content(
     """The capture of ``session``'s model as a whole trace would give it. Raises ``NotStamped``."""
     cut = [depth for depth in depths(session.config) if depth >= LEAST_DEPTH]
     if not cut:
-        raise NotStamped("it has few layers")
+        raise NotStamped("it has few layers", tried=False)
     if any(component.given for component in session.components):
-        raise NotStamped("its inputs are the caller's own")
+        raise NotStamped("its inputs are the caller's own", tried=False)
     try:
         from .. import _core  # noqa: F401
     except ImportError:
-        raise NotStamped("the package was not built") from None
+        raise NotStamped("the package was not built", tried=False) from None
     calls = CallsOfLayers()
     model = _build(session)
     full = _described(session, model, _lists(session, model, cut), calls)
@@ -90,6 +98,8 @@ def stamped_content(
         try:
             return _copied(session, configuration, full, chosen, report, attention)
         except NotStamped as error:
+            if error.always:
+                raise
             problem, traced = str(error), traced + 1
         if traced == _MOST_TRACED:
             break
@@ -188,9 +198,16 @@ def _copied(session: Session, configuration: dict, full: _Model, shallow: _Model
     report(f"tracing {count} of {sum(len(layers) for layers in full.layers.values())} layers")
     content = _traced(shallow.session, configuration, attention)
     _add_seconds(session, shallow.session)
+    _refuse_sub_graphs(content)
     if problem := difference(_at_depth(content, shallow, shallow, configuration, _constants_of(content)), content):
         raise NotStamped(f"the graph of a shallow model is not made of its layers: {problem}")
     return _at_full_depth(content, shallow, full, configuration)
+
+
+def _refuse_sub_graphs(content: Content) -> None:
+    for entry in content.document["components"]:
+        if json.loads(content.entries[entry["companion"]]).get("subgraphs"):
+            raise NotStamped("the graph has sub-graphs", always=True)
 
 
 def _constants_of(content: Content) -> Callable[[str, str], torch.Tensor | None]:
