@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import os
 import subprocess
 import sys
@@ -24,10 +25,12 @@ from core import find_core  # noqa: E402
 
 find_core()
 
-from argosy.capture import stamping  # noqa: E402
+from argosy.capture import stamping, weightless  # noqa: E402
 from argosy.capture.__main__ import main  # noqa: E402
 from argosy.capture.configuration import canonical  # noqa: E402
 from argosy.capture.remembered_shapes import RememberedShapes  # noqa: E402
+from argosy.capture.layer_calls import CallsOfLayers  # noqa: E402
+from argosy.capture.layer_kinds import described  # noqa: E402
 from argosy.capture.layer_selection import selections  # noqa: E402
 from argosy.capture.session import Session, open_session, session_content, trace_session  # noqa: E402
 from argosy.capture.shapes_only import ShapesOnly  # noqa: E402
@@ -382,6 +385,39 @@ def test_shapes_that_are_remembered_are_those_of_a_run() -> None:
             ((4,), (1,), torch.float32), ((4, 3), (1, 4), torch.float32), ((2,), (1,), torch.float32)]  # fmt: skip
     assert made[4]._base is x and torch.equal(made[5], torch.ones(2)), "views and values are not remembered"
     assert len(shapes.known) >= 4
+
+
+@functools.lru_cache
+def _remembered(width: int, device: str) -> torch.Tensor:
+    return torch.ones(width, device=device)
+
+
+class _AddsRemembered(LlamaDecoderLayer):
+    def forward(self, hidden_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        return super().forward(hidden_states, *args, **kwargs) + _remembered(hidden_states.shape[-1], str(hidden_states.device))
+
+
+def test_results_that_code_remembers_are_made_in_each_run() -> None:
+    model = weightless.build_on_meta(LlamaForCausalLM, llama())
+    _of(_AddsRemembered)(model.model)
+    ids = torch.ones(2, 5, dtype=torch.long, device="meta")
+
+    def run(by: Any) -> Any:
+        with ShapesOnly(by):
+            return {"logits": model(input_ids=ids).logits}
+
+    calls = CallsOfLayers()
+    first, second = (calls(model, ["model.layers"], {"input_ids": ids}, run) for _ in range(2))
+    assert first == second and len(set(first.values())) == 3, "outside, the first layer, which makes it, and the others"
+
+
+def test_numbers_that_only_training_reads_make_no_kinds() -> None:
+    model = weightless.build_on_meta(LlamaForCausalLM, llama())
+    for i, layer in enumerate(model.model.layers):
+        layer.mlp.drop_prob = i / 10
+    assert len(set(described(model, "model.layers", set()))) == 1
+    model.model.layers[ODD].mlp.scale = 0.5
+    assert len(set(described(model, "model.layers", set()))) == 2
 
 
 def test_few_layers_are_traced_whole() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -180,6 +181,7 @@ class CallsOfLayers:
     def __call__(self, model: torch.nn.Module, paths: list[str], inputs: Mapping[str, Any], run: Callable[[Run], Any]) -> dict[Layer | None, str]:
         """What each layer of the lists at ``paths`` calls while ``run`` runs on ``inputs``, where it calls ops by what it is given;
         None: what is called outside."""
+        _forget_results(model)
         calls = _Calls(self.shapes, _names(model, inputs))
         with _watched(model, paths, calls), torch.no_grad():
             result = run(calls)
@@ -201,6 +203,14 @@ def _settled(layer: Layer | None, text: str, near: list[_Near], found: Mapping[L
         if key and key[0] == layer[0] and key[1] > 1 and other == text and all(map(_Near.can_be, near, reads)):
             return reads
     return [_Near(None, each.before) for each in near]
+
+
+def _forget_results(model: torch.nn.Module) -> None:
+    """Functions beside the model's classes that remember results would be called in the first run only."""
+    for name in {type(module).__module__ for module in model.modules()}:
+        for value in list(vars(sys.modules.get(name, object)).values()):
+            if hasattr(value, "cache_clear") and getattr(value, "__module__", None) == name:
+                value.cache_clear()
 
 
 def _names(model: torch.nn.Module, inputs: Mapping[str, Any]) -> list[tuple[str, torch.Tensor]]:
