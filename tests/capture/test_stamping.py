@@ -17,6 +17,7 @@ import onnx
 import pytest
 import torch
 from transformers import Gemma3TextConfig, LlamaConfig, LlamaForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM, T5Config
+from transformers.pytorch_utils import compile_compatible_method_lru_cache
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
 from transformers.models.qwen2_moe.modeling_qwen2_moe import Qwen2MoeSparseMoeBlock
 
@@ -387,6 +388,11 @@ def test_shapes_that_are_remembered_are_those_of_a_run() -> None:
     assert len(shapes.known) >= 4
 
 
+@compile_compatible_method_lru_cache(maxsize=4)
+def _remembered_inside(width: int, device: str) -> torch.Tensor:
+    return torch.ones(width, device=device)
+
+
 @functools.lru_cache
 def _remembered(width: int, device: str) -> torch.Tensor:
     return torch.ones(width, device=device)
@@ -394,7 +400,8 @@ def _remembered(width: int, device: str) -> torch.Tensor:
 
 class _AddsRemembered(LlamaDecoderLayer):
     def forward(self, hidden_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        return super().forward(hidden_states, *args, **kwargs) + _remembered(hidden_states.shape[-1], str(hidden_states.device))
+        key = hidden_states.shape[-1], str(hidden_states.device)
+        return super().forward(hidden_states, *args, **kwargs) + _remembered(*key) + _remembered_inside(*key)
 
 
 def test_results_that_code_remembers_are_made_in_each_run() -> None:

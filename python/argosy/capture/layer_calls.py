@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import torch
@@ -209,8 +210,17 @@ def _forget_results(model: torch.nn.Module) -> None:
     """Functions beside the model's classes that remember results would be called in the first run only."""
     for name in {type(module).__module__ for module in model.modules()}:
         for value in list(vars(sys.modules.get(name, object)).values()):
-            if hasattr(value, "cache_clear") and getattr(value, "__module__", None) == name:
-                value.cache_clear()
+            for each in _inside(value):
+                if getattr(each, "__module__", None) == name and hasattr(each, "cache_clear"):
+                    each.cache_clear()
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    """A value, and what it wraps if it is a function."""
+    yield value
+    for cell in (value.__closure__ or ()) if isinstance(value, FunctionType) else ():
+        with contextlib.suppress(ValueError):  # it is empty
+            yield cell.cell_contents
 
 
 def _names(model: torch.nn.Module, inputs: Mapping[str, Any]) -> list[tuple[str, torch.Tensor]]:
