@@ -88,8 +88,9 @@ void add_trace(CLI::App& command, std::string& trace) {
   command
       .add_option(
           "--trace", trace,
-          "How graphs are captured: whole (default), or stamped: few layers are traced and the others are copies")
-      ->check(one_of({"whole", "stamped"}));
+          "How graphs are captured: stamped (default): of layers that are alike few are traced and the others are "
+          "copies; or whole")
+      ->check(one_of({"stamped", "whole"}));
 }
 
 void add_dtype(CLI::App* command, std::string& dtype) {

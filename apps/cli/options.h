@@ -98,7 +98,7 @@ struct GraphOptions {
   std::string shape;
   std::string dtype = "auto";
   std::vector<std::string> inputs;  // files of what forward is called with; none: Python makes inputs
-  std::string trace = "whole";      // or "stamped": few layers are traced, the others are copies
+  std::string trace = "stamped";    // few layers are traced, the others are copies; or "whole"
   bool prefill = false;
   bool recapture = false;
   RegistryOptions registry;

@@ -48,7 +48,7 @@ std::vector<std::string> arguments_of(const PythonWork& work, const std::filesys
     add("--shape", work.request.shape);
     for (const auto& file : work.request.inputs) add("--inputs", file.string());
     if (work.request.prefill) command.emplace_back("--prefill");
-    if (work.request.trace != "whole") add("--trace", work.request.trace);
+    if (work.request.trace != CaptureRequest().trace) add("--trace", work.request.trace);
     add("--progress", "json");
   }
   add("--dtype", work.request.dtype);

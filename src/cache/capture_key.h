@@ -22,7 +22,7 @@ struct CaptureRequest {
   std::string dtype = "auto";   // of the weights: auto (the configuration's), float32, float16 or bfloat16
   std::string extensions;       // others' code that captures are made with, as a text; empty: none
   std::vector<std::filesystem::path> inputs;  // files of what forward is called with; none: Python makes inputs
-  std::string trace = "whole";                // or "stamped", which gives the same graphs
+  std::string trace = "stamped";              // or "whole", which gives the same graphs
   bool prefill = false;
   bool trust_remote_code = false;
   std::filesystem::path adapter;  // a folder with adapter_config.json, for weight plans; empty: none

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import onnx
 import pytest
 import torch
-from transformers import Gemma3TextConfig, LlamaConfig, LlamaForCausalLM, Qwen2MoeConfig, T5Config
-from transformers.models.llama.modeling_llama import LlamaDecoderLayer
+from transformers import Gemma3TextConfig, LlamaConfig, LlamaForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM, T5Config
+from transformers.pytorch_utils import compile_compatible_method_lru_cache
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
+from transformers.models.qwen2_moe.modeling_qwen2_moe import Qwen2MoeSparseMoeBlock
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
 from core import find_core  # noqa: E402
 
 find_core()
 
+from argosy.capture import stamping, weightless  # noqa: E402
 from argosy.capture.__main__ import main  # noqa: E402
 from argosy.capture.configuration import canonical  # noqa: E402
-from argosy.capture.layer_calls import RememberedShapes  # noqa: E402
+from argosy.capture.remembered_shapes import RememberedShapes  # noqa: E402
+from argosy.capture.layer_calls import CallsOfLayers  # noqa: E402
+from argosy.capture.layer_kinds import described  # noqa: E402
 from argosy.capture.layer_selection import selections  # noqa: E402
 from argosy.capture.session import Session, open_session, session_content, trace_session  # noqa: E402
-from argosy.capture.stamping import NotStamped, difference, stamped_content  # noqa: E402
+from argosy.capture.shapes_only import ShapesOnly  # noqa: E402
+from argosy.capture.stamp_difference import difference  # noqa: E402
+from argosy.capture.stamping import NotStamped, stamped_content  # noqa: E402
 
 DEPTH = 8
 SMALL: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 64}
@@ -185,6 +195,26 @@ def _shared_weights(model: Any) -> None:
     model.layers[ODD].mlp = model.layers[1].mlp
 
 
+def _shared_cache(model: Any) -> None:
+    model.layers[ODD].self_attn.layer_idx = 1
+
+
+def _other_heads(model: Any) -> None:
+    attention = model.layers[ODD].self_attn
+    attention.k_proj, attention.v_proj = (torch.nn.Linear(32, 8, bias=False) for _ in range(2))
+    attention.num_key_value_groups = 4
+
+
+class _Windowed(LlamaDecoderLayer):
+    """One layer sees few tokens; no attribute tells."""
+
+    def forward(self, hidden_states: torch.Tensor, attention_mask: Any = None, **kwargs: Any) -> Any:
+        if self.self_attn.layer_idx == ODD:
+            seen = torch.ones(attention_mask.shape[-2:], dtype=torch.bool, device=attention_mask.device).triu(diagonal=-3)
+            attention_mask = attention_mask & seen if attention_mask.dtype == torch.bool else attention_mask * seen
+        return super().forward(hidden_states, attention_mask=attention_mask, **kwargs)
+
+
 IRREGULAR: dict[str, Callable[[Any], None]] = {
     "another scale": _other_scale,
     "another activation": _other_activation,
@@ -201,6 +231,9 @@ IRREGULAR: dict[str, Callable[[Any], None]] = {
     "a value of an earlier layer": _of(_Remembers),
     "a layer of another class": _again,
     "weights that two layers share": _shared_weights,
+    "a cache that two layers share": _shared_cache,
+    "another number of heads": _other_heads,
+    "another window": _of(_Windowed),
     "a constant of the depth behind the layers": _scaled_by_depth,
 }
 
@@ -231,6 +264,60 @@ def test_a_last_layer_that_differs_is_stamped_last() -> None:
     assert stamped_beside_whole(replace(open_session(llama()), model_class=Model)) == ""
 
 
+class _OwnRotary(LlamaDecoderLayer):
+    """Each layer has a rotary embedding of its own, a buffer of the same shape in all."""
+
+    def forward(self, hidden_states: torch.Tensor, position_ids: Any = None, position_embeddings: Any = None, **kwargs: Any) -> Any:
+        made = self.rotary_emb(hidden_states, position_ids)
+        return super().forward(hidden_states, position_ids=position_ids, position_embeddings=made, **kwargs)
+
+
+def test_another_rotary_base_is_the_constant_of_its_layer() -> None:
+    class Model(LlamaForCausalLM):
+        def __init__(self, config: Any) -> None:
+            super().__init__(config)
+            for i, layer in enumerate(self.model.layers):
+                own = copy.deepcopy(config)
+                own.rope_parameters["rope_theta"] = 500.0 if i == ODD else 10000.0
+                layer.__class__, layer.rotary_emb = _OwnRotary, LlamaRotaryEmbedding(own)
+
+    session = replace(open_session(llama()), model_class=Model)
+    stamped = stamped_content(session, canonical(session.config.to_dict()))
+    tables = {name: value for name, value in stamped.constants["decode"].items() if name.endswith("rotary_emb.inv_freq")}
+    odd = tables.pop(f"model.layers.{ODD}.rotary_emb.inv_freq")
+    assert len(tables) == DEPTH - 1 and all(torch.equal(each, tables["model.layers.0.rotary_emb.inv_freq"]) for each in tables.values())
+    assert not torch.equal(odd, tables["model.layers.0.rotary_emb.inv_freq"])
+    assert torch.allclose(odd, 500.0 ** -(torch.arange(0, 8, 2) / 8))
+
+
+def test_another_number_of_experts_is_traced_whole() -> None:
+    class Model(Qwen2MoeForCausalLM):
+        def __init__(self, config: Any) -> None:
+            super().__init__(config)
+            if config.num_hidden_layers == 12:
+                config.num_experts *= 2
+                self.model.layers[ODD].mlp = Qwen2MoeSparseMoeBlock(config)
+                config.num_experts //= 2
+
+    session = replace(open_session(moe()), model_class=Model)
+    with pytest.raises(NotStamped, match=f"layers.{ODD} is like none"):
+        stamped_content(session, {})
+
+
+def test_sub_graphs_are_refused_after_one_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = open_session(llama())
+    found: list[Any] = []
+
+    def traced(*_: Any) -> Any:
+        found.append(1)
+        return SimpleNamespace(document={"components": [{"companion": "c"}]}, entries={"c": b'{"subgraphs": {"body": {}}}'})
+
+    monkeypatch.setattr(stamping, "_traced", traced)
+    with pytest.raises(NotStamped, match="sub-graphs"):
+        stamped_content(session, {})
+    assert len(found) == 1
+
+
 def test_experts_in_some_layers_are_traced_whole_or_stamped_right() -> None:
     session = open_session(moe(mlp_only_layers=[4]))
     try:
@@ -258,8 +345,8 @@ def test_exports_of_a_stamped_capture_have_the_nodes_of_a_whole_one(
     model = LlamaForCausalLM(llama())
     model.save_pretrained(tmp_path / "model")
     graphs = []
-    for way in ("stamped", "whole"):
-        assert main(["--model", str(tmp_path / "model"), "--trace", way, "-o", str(tmp_path / f"{way}.capture")]) == 0
+    for way, chosen in (("stamped", []), ("whole", ["--trace", "whole"])):
+        assert main(["--model", str(tmp_path / "model"), *chosen, "-o", str(tmp_path / f"{way}.capture")]) == 0
         argosy_run("export", "onnx", "--model", tmp_path / "model", "--capture", tmp_path / f"{way}.capture", "--check", "off",
                    "-o", tmp_path / way)  # fmt: skip
         graphs.append(_without_names(tmp_path / way / "decode.onnx"))
@@ -292,7 +379,7 @@ def test_shapes_that_are_remembered_are_those_of_a_run() -> None:
     shapes = RememberedShapes()
     x, y = torch.empty(3, 4, device="meta"), torch.empty(4, 5, device="meta").t()
     for _ in range(2):
-        with shapes:
+        with ShapesOnly(shapes):
             made = [x @ y.t(), x.t() + 1, x.to(torch.float16), x.sum(0), x.t(), torch.ones(2)]
         assert [(each.shape, each.stride(), each.dtype) for each in made] == [
             ((3, 5), (5, 1), torch.float32), ((4, 3), (1, 4), torch.float32), ((3, 4), (4, 1), torch.float16),
@@ -301,6 +388,79 @@ def test_shapes_that_are_remembered_are_those_of_a_run() -> None:
     assert len(shapes.known) >= 4
 
 
+@compile_compatible_method_lru_cache(maxsize=4)
+def _remembered_inside(width: int, device: str) -> torch.Tensor:
+    return torch.ones(width, device=device)
+
+
+@functools.lru_cache
+def _remembered(width: int, device: str) -> torch.Tensor:
+    return torch.ones(width, device=device)
+
+
+class _AddsRemembered(LlamaDecoderLayer):
+    def forward(self, hidden_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        key = hidden_states.shape[-1], str(hidden_states.device)
+        return super().forward(hidden_states, *args, **kwargs) + _remembered(*key) + _remembered_inside(*key)
+
+
+def test_results_that_code_remembers_are_made_in_each_run() -> None:
+    model = weightless.build_on_meta(LlamaForCausalLM, llama())
+    _of(_AddsRemembered)(model.model)
+    ids = torch.ones(2, 5, dtype=torch.long, device="meta")
+
+    def run(by: Any) -> Any:
+        with ShapesOnly(by):
+            return {"logits": model(input_ids=ids).logits}
+
+    calls = CallsOfLayers()
+    first, second = (calls(model, ["model.layers"], {"input_ids": ids}, run) for _ in range(2))
+    assert first == second and len(set(first.values())) == 3, "outside, the first layer, which makes it, and the others"
+
+
+def test_numbers_that_only_training_reads_make_no_kinds() -> None:
+    model = weightless.build_on_meta(LlamaForCausalLM, llama())
+    for i, layer in enumerate(model.model.layers):
+        layer.mlp.drop_prob = i / 10
+    assert len(set(described(model, "model.layers", set()))) == 1
+    model.model.layers[ODD].mlp.scale = 0.5
+    assert len(set(described(model, "model.layers", set()))) == 2
+
+
 def test_few_layers_are_traced_whole() -> None:
-    with pytest.raises(NotStamped, match="few layers"):
+    with pytest.raises(NotStamped, match="few layers") as raised:
         stamped_content(open_session(llama(num_hidden_layers=4)), {})
+    assert not raised.value.tried
+
+
+@pytest.mark.parametrize("error", [NotStamped("for a reason"), RuntimeError("for a reason\nat length")])
+def test_what_cannot_be_stamped_is_traced_whole(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(stamping, "stamped_content", refuse)
+    LlamaForCausalLM(llama(num_hidden_layers=2)).config.save_pretrained(tmp_path)
+    assert main(["--model", str(tmp_path), "-o", str(tmp_path / "x.capture")]) == 0
+    assert "tracing all layers: for a reason\n" in capsys.readouterr().err
+    assert (tmp_path / "x.capture").stat().st_size > 10000
+
+
+def test_functions_that_are_looked_up_whole_keep_values_and_what_they_write() -> None:
+    """A function is one call only where no value can be known, and writes nothing."""
+    weight = torch.empty(4, 4, device="meta")
+    seen: list[Any] = []
+
+    def run(function: Any, args: tuple, kwargs: dict) -> Any:
+        seen.append(function)
+        return function(*args, **kwargs)
+
+    with ShapesOnly(run), torch.no_grad():
+        known = torch.arange(3, device="meta").mul(2).add(1)
+        assert known.tolist() == [1, 3, 5]
+        seen.clear()
+        torch.nn.functional.linear(torch.empty(2, 4, device="meta"), weight)
+        target = torch.empty(8, 4, device="meta")
+        assert torch.cat([weight, weight], out=target) is target
+    assert torch.nn.functional.linear in seen and torch.cat not in seen and torch.ops.aten.mm.default not in seen

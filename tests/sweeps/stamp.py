@@ -54,9 +54,14 @@ def deep_config(model_type: str, layers: int) -> Any:
         for name, value in list(vars(part).items()):
             if name in DEPTH_FIELDS and isinstance(value, int):
                 vars(part)[name] = layers
-            elif isinstance(value, list) and len(value) in own and all(isinstance(each, str) for each in value):
+            elif isinstance(value, list) and len(value) in own and _is_of_layers(name, value):
                 vars(part)[name] = [value[i % len(value)] for i in range(layers)]
     return config
+
+
+def _is_of_layers(name: str, value: list) -> bool:
+    """Whether a list that is as long as there are layers has an entry for each: their kinds, or for which of them something holds."""
+    return all(isinstance(each, str) for each in value) or (name.endswith("_layers") and set(value) <= {0, 1})
 
 
 def compare(config: Any) -> dict[str, Any]:
@@ -64,7 +69,8 @@ def compare(config: Any) -> dict[str, Any]:
 
     from argosy.capture.configuration import canonical
     from argosy.capture.session import open_session, require_limits, session_content, trace_session
-    from argosy.capture.stamping import NotStamped, difference, stamped_content
+    from argosy.capture.stamp_difference import difference
+    from argosy.capture.stamping import NotStamped, stamped_content
 
     torch.set_num_threads(1)
     session = open_session(config)

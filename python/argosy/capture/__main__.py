@@ -24,7 +24,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dtype", choices=("auto", *DTYPES), default="auto", help="of the weights; auto: the configuration's")
     parser.add_argument("--prefill", action="store_true", help="also a graph for prompts without a past")
     parser.add_argument("--attention", choices=("split", "whole"), default="split", help="whole: one op of its own")
-    parser.add_argument("--trace", choices=("whole", "stamped"), default="whole", help="stamped: trace few layers, copy the rest")
+    parser.add_argument("--trace", choices=("stamped", "whole"), default="stamped",
+                        help="stamped: trace few layers and copy them where the rest is alike; whole: trace all")  # fmt: skip
     parser.add_argument("--inputs", action="append", type=Path, default=[], metavar="FILE",
                         help="what forward is called with, .safetensors or .npz; again for other sizes")  # fmt: skip
     parser.add_argument("--trust-remote-code", action="store_true", help="run code that comes with the model")
@@ -54,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     from ..extensions import load_extensions
     from .configuration import canonical, load_config, read_configuration, set_dtype
     from .session import open_session, require_limits, session_content, trace_session
-    from .stamping import NotStamped, stamped_content
+    from .stamping import NotStamped, first_line, stamped_content
     from .writer import write_content
 
     load_extensions()
@@ -71,7 +72,10 @@ def run(options: argparse.Namespace) -> None:
         try:
             content = stamped_content(session, configuration, report, attention=options.attention)
         except NotStamped as error:
-            report(f"tracing all layers: {error}")
+            if error.tried:
+                report(f"tracing all layers: {error}")
+        except Exception as error:  # noqa: BLE001 - code of the model's own; a trace of all layers says whether it is at fault
+            report(f"tracing all layers: {first_line(error)}")
     if content is None:
         trace_session(session, report, attention=options.attention)
         require_limits(session)

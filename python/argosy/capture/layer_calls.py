@@ -10,78 +10,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..structures import flatten, leaf_name
+from .remembered_shapes import RememberedShapes, call_key
+from .shapes_only import Run
 
 #: A list of layers, by its path, and the place in it.
 Layer = tuple[str, int]
 _DIGITS = re.compile(r"\d+")
-
-
-class RememberedShapes(TorchDispatchMode):
-    """Ops on meta tensors whose results are known by shape: what layers do is mostly what the layer before did, and to find
-    out a shape takes ten times as long as to look it up."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.known: dict[Any, tuple] = {}
-        self.fresh: dict[Any, bool] = {}
-
-    def _makes_one(self, function: Any) -> bool:
-        """Whether the op gives one tensor with memory of its own, and changes nothing."""
-        if function not in self.fresh:
-            schema = function._schema
-            each_is_plain = all(each.alias_info is None for each in (*schema.arguments, *schema.returns))
-            self.fresh[function] = each_is_plain and [str(each.type) for each in schema.returns] == ["Tensor"]
-        return self.fresh[function]
-
-    def call(self, function: Any, args: tuple, kwargs: dict, key: Any) -> Any:
-        """What the op gives; ``key`` says all that its layout depends on, or is None."""
-        if key is None or not self._makes_one(function):
-            return function(*args, **kwargs)
-        if (known := self.known.get(key)) is not None:
-            dtype, shape, stride = known
-            return torch.empty_strided(shape, stride, dtype=dtype, device="meta")
-        result = function(*args, **kwargs)
-        if result.device.type == "meta":
-            self.known[key] = (result.dtype, result.shape, result.stride())
-        return result
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # nothing here is compiled, and to keep the compiler away takes longer than most calls
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        tensors: list[torch.Tensor] = []
-        key = call_key(function, args, kwargs, tensors) if self._makes_one(function) else None
-        return self.call(function, args, kwargs, key if all(each.is_meta for each in tensors) else None)
-
-
-def call_key(function: Any, args: tuple, kwargs: dict, tensors: list[torch.Tensor]) -> Any:
-    """An op with the layouts of its tensors, which are added to ``tensors``, and its other arguments; None if there is an
-    argument that cannot be part of a key."""
-    try:
-        key = (function, _layout(args, tensors), tuple((name, _layout(each, tensors)) for name, each in kwargs.items()))
-        hash(key)
-    except TypeError:
-        return None
-    return key
-
-
-def _layout(value: Any, tensors: list[torch.Tensor]) -> Any:
-    if isinstance(value, torch.Tensor):
-        tensors.append(value)
-        return (value.dtype, value.device.type, value.shape, value.stride())
-    if isinstance(value, (list, tuple)):
-        return tuple([_layout(each, tensors) for each in value])
-    return (type(value), value)
 
 
 @dataclass(eq=False)
@@ -109,9 +52,10 @@ class _Part:
     made: int = 0
 
 
-class _Calls(TorchDispatchMode):
+class _Calls:
+    """Writes down what is called: how ``ShapesOnly`` calls ops in the run."""
+
     def __init__(self, shapes: RememberedShapes, names: list[tuple[str, torch.Tensor]]) -> None:
-        super().__init__()
         self.shapes = shapes
         self.outside = _Home(None)
         self.homes: dict[Layer, _Home] = {}
@@ -149,15 +93,10 @@ class _Calls(TorchDispatchMode):
             home = origin[0].home if isinstance(origin, tuple) else self.outside
             home.outputs[name] = origin
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # as above
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
+    def __call__(self, function: Any, args: tuple, kwargs: dict) -> Any:
         tensors: list[torch.Tensor] = []
         key = call_key(function, args, kwargs, tensors)
-        result = self.shapes.call(function, args, kwargs, key if all(each.is_meta for each in tensors) else None)
+        result = self.shapes.call(function, args, kwargs, key, tensors)
         if key is None:
             key = (function, repr((args, kwargs)))
         if function is torch.ops.aten.lift_fresh.default and not args[0].is_meta:
@@ -240,11 +179,13 @@ class CallsOfLayers:
         self.shapes = RememberedShapes()
         self._numbers: dict[Any, int] = {}
 
-    def __call__(self, model: torch.nn.Module, paths: list[str], inputs: Mapping[str, Any], run: Callable[[], Any]) -> dict[Layer | None, str]:
-        """What each layer of the lists at ``paths`` calls while ``run`` runs on ``inputs``; None: what is called outside."""
+    def __call__(self, model: torch.nn.Module, paths: list[str], inputs: Mapping[str, Any], run: Callable[[Run], Any]) -> dict[Layer | None, str]:
+        """What each layer of the lists at ``paths`` calls while ``run`` runs on ``inputs``, where it calls ops by what it is given;
+        None: what is called outside."""
+        _forget_results(model)
         calls = _Calls(self.shapes, _names(model, inputs))
-        with _watched(model, paths, calls), calls, torch.no_grad():
-            result = run()
+        with _watched(model, paths, calls), torch.no_grad():
+            result = run(calls)
         calls.finish([(leaf_name(path), tensor) for path, tensor in flatten(result)[0]])
         depths = {path: len(model.get_submodule(path)) for path in paths}
         found: dict[Layer | None, tuple[str, list[_Near]]] = {}
@@ -263,6 +204,23 @@ def _settled(layer: Layer | None, text: str, near: list[_Near], found: Mapping[L
         if key and key[0] == layer[0] and key[1] > 1 and other == text and all(map(_Near.can_be, near, reads)):
             return reads
     return [_Near(None, each.before) for each in near]
+
+
+def _forget_results(model: torch.nn.Module) -> None:
+    """Functions beside the model's classes that remember results would be called in the first run only."""
+    for name in {type(module).__module__ for module in model.modules()}:
+        for value in list(vars(sys.modules.get(name, object)).values()):
+            for each in _inside(value):
+                if getattr(each, "__module__", None) == name and hasattr(each, "cache_clear"):
+                    each.cache_clear()
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    """A value, and what it wraps if it is a function."""
+    yield value
+    for cell in (value.__closure__ or ()) if isinstance(value, FunctionType) else ():
+        with contextlib.suppress(ValueError):  # it is empty
+            yield cell.cell_contents
 
 
 def _names(model: torch.nn.Module, inputs: Mapping[str, Any]) -> list[tuple[str, torch.Tensor]]:

@@ -85,6 +85,8 @@ def _fingerprint(layer: torch.nn.Module, index: int) -> list[tuple]:
             is_place = isinstance(value, int) and not isinstance(value, bool) and value == index
             if is_place and re.search("idx|index|layer|block", name):
                 continue
+            if isinstance(value, float) and "drop" in name:
+                continue  # while a model is trained
             if isinstance(value, (int, float, str, bool, tuple, list, torch.dtype, type(None))):
                 found.append((path, name, repr(value)))
             elif callable(value) and not isinstance(value, torch.nn.Module):

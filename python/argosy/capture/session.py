@@ -22,6 +22,7 @@ from .caches import on_cpu
 from .components import Component, Inputs, Shape, at_own_sizes
 from .finding import find_components
 from .conditions import all_hold
+from .shapes_only import Run
 from .dims import Dims, Limits, check_names, narrowed, observe_dims, parse_shape, reach
 from ..structures import identifier, named_leaves
 from .trace import Traced, has_sizes_by_values, trace, without_numbers
@@ -126,12 +127,12 @@ def trace_session(
     session.components = components
 
 
-def inputs_to_trace(session: Session, component: Component, model: torch.nn.Module) -> list[Inputs]:
+def inputs_to_trace(session: Session, component: Component, model: torch.nn.Module, run: Run | None = None) -> list[Inputs]:
     """What the component is traced with; and, where sizes of media may turn out to be fixed, at the model's own sizes.
-    ``model`` is on meta: code that computes with values does not run there."""
+    ``model`` is on meta: code that computes with values does not run there. ``run`` calls the ops of its run."""
     from .patches import shape_patches
 
-    with shape_patches(model):
+    with shape_patches(model, run):
         return _inputs_to_trace(session, component, model)
 
 

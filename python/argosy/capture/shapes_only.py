@@ -7,7 +7,7 @@ weights, so they are computed beside the run, on the CPU.
 from __future__ import annotations
 
 import contextlib
-import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,19 +15,27 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .remembered_shapes import WHOLE
+
+#: Calls an op with arguments and keyword arguments.
+Run = Callable[[Any, tuple, dict[str, Any]], Any]
 #: Tensors of more elements have no values.
 _MOST_ELEMENTS = 1 << 16
 
 
 class ShapesOnly(TorchDispatchMode):
     """While it is active, a call on the meta device knows the values of small tensors that depend on no weight. Code that asks
-    any other for values is told ones (or true), so that a call whose shapes do not depend on them runs to its end."""
+    any other for values is told ones (or true), so that a call whose shapes do not depend on them runs to its end.
 
-    def __init__(self) -> None:
+    ``run`` calls ops in another way, functions that are ``WHOLE`` among them; it sees what is called, but not how values are
+    computed."""
+
+    def __init__(self, run: Run | None = None) -> None:
         super().__init__()
+        self._run = run or _call
         #: by the identity of a storage on meta: the storage, which keeps the identity from being used again, and its values
         self._values: dict[int, tuple[Any, torch.Tensor]] = {}
-        self._made = _MadeOnMeta()
+        self._made = _MadeOnMeta(self._run_whole if run else None)
 
     def __enter__(self):
         self._autocast = torch.autocast
@@ -53,16 +61,16 @@ class ShapesOnly(TorchDispatchMode):
         if _leaves_meta(function, args, kwargs):
             known = self._value_of(args[0])
             value = torch.ones((), dtype=args[0].dtype).expand(args[0].shape) if known is None else known
-            return function(value, *args[1:], **kwargs)
-        if not _is_mutable(function) and self._has_no_values(_tensors((args, kwargs))):
-            return function(*args, **kwargs)
+            return self._run(function, (value, *args[1:]), kwargs)
+        if not _is_mutable(function) and self._has_no_values(_tensors(args, kwargs)):
+            return self._run(function, args, kwargs)
         args, kwargs = self._all_on_meta(function, args, kwargs)
         values = self._compute(function, args, kwargs)
         if values is not None and torch.Tag.dynamic_output_shape in function.tags:
             result = pytree.tree_map_only(torch.Tensor, lambda value: torch.empty_like(value, device="meta"), values)
         else:
-            result = function(*args, **kwargs)
-        if function._schema.is_mutable:
+            result = self._run(function, args, kwargs)
+        if _is_mutable(function):
             if values is None:
                 self._forget_written(function, args, kwargs)
         elif values is not None:
@@ -70,19 +78,29 @@ class ShapesOnly(TorchDispatchMode):
                 self._remember(made, value)
         return result
 
+    def _run_whole(self, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A function of several ops as one; ``NotImplemented`` where its values may be known."""
+        if not self._has_no_values(_tensors(args, kwargs)):
+            return NotImplemented
+        with torch._C._DisableTorchDispatch():
+            return self._run(function, args, kwargs)
+
     def _has_no_values(self, given: list[torch.Tensor]) -> bool:
         """Whether all are on meta and one has no values, as in most calls."""
-        return all(tensor.is_meta for tensor in given) and any(tensor.untyped_storage()._cdata not in self._values for tensor in given)
+        if not all([tensor.is_meta for tensor in given]):
+            return False
+        values = self._values
+        return any(tensor.untyped_storage()._cdata not in values for tensor in given)
 
     def _all_on_meta(self, function: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
         """The arguments on one device: descriptions of media are on the CPU, for code that reads them, and meet tensors on meta."""
-        given = _tensors((args, kwargs))
-        if function._schema.is_mutable or not any(tensor.is_meta for tensor in given):
+        given = _tensors(args, kwargs)
+        if _is_mutable(function) or not any(tensor.is_meta for tensor in given):
             return args, kwargs
         moved = {id(tensor): self._on_meta(tensor) for tensor in given if tensor.dim() and type(tensor) is torch.Tensor and not tensor.is_meta}
         if not moved:
             return args, kwargs
-        return pytree.tree_map_only(torch.Tensor, lambda tensor: moved.get(id(tensor), tensor), (args, kwargs))
+        return _replaced(args, kwargs, lambda tensor: moved.get(id(tensor), tensor))
 
     def _on_meta(self, tensor: torch.Tensor) -> torch.Tensor:
         made = torch.empty_like(tensor, device="meta")
@@ -94,14 +112,14 @@ class ShapesOnly(TorchDispatchMode):
         if torch.Tag.nondeterministic_seeded in function.tags or function._schema.name.startswith("aten::empty"):
             return None
         device = kwargs.get("device")
-        given = _tensors((args, kwargs))
+        given = _tensors(args, kwargs)
         to_meta = device is not None and torch.device(device).type == "meta"
         if not to_meta and not any(tensor.is_meta for tensor in given):
             return None
         known = {id(tensor): self._value_of(tensor) for tensor in given}
         if any(value is None for value in known.values()) or _is_large(function, args):
             return None
-        args, kwargs = pytree.tree_map_only(torch.Tensor, lambda tensor: known[id(tensor)], (args, kwargs))
+        args, kwargs = _replaced(args, kwargs, lambda tensor: known[id(tensor)])
         if to_meta:
             kwargs["device"] = torch.device("cpu")
         try:
@@ -134,9 +152,19 @@ class ShapesOnly(TorchDispatchMode):
                     self._values.pop(tensor.untyped_storage()._cdata, None)
 
 
-@functools.cache
+def _call(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    return function(*args, **kwargs)
+
+
+#: By op. To ask its schema, or for its hash, takes longer than to look here by identity.
+_mutable: dict[int, tuple[bool, Any]] = {}
+
+
 def _is_mutable(function: Any) -> bool:
-    return function._schema.is_mutable
+    found = _mutable.get(id(function))
+    if found is None:
+        found = _mutable[id(function)] = (function._schema.is_mutable, function)
+    return found[0]
 
 
 def _leaves_meta(function: Any, args: tuple, kwargs: dict[str, Any]) -> bool:
@@ -157,25 +185,50 @@ def _is_large(function: Any, args: tuple) -> bool:
     return is_range and any(isinstance(number, (int, float)) and abs(number) > _MOST_ELEMENTS for number in args)
 
 
-def _tensors(value: Any) -> list[torch.Tensor]:
+def _tensors(*values: Any) -> list[torch.Tensor]:
     """The tensors in arguments or results of an op. Every op of a run comes by several times: pytree would take ten times as long."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return [tensor for part in parts for tensor in _tensors(part)]
+    found: list[torch.Tensor] = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += _tensors(*value)
+        elif isinstance(value, dict) and value:
+            found += _tensors(*value.values())
+    return found
+
+
+def _replaced(args: tuple, kwargs: dict[str, Any], other: Callable[[torch.Tensor], torch.Tensor]) -> tuple[tuple, dict[str, Any]]:
+    def replaced(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return other(value)
+        return [replaced(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+    return tuple([replaced(each) for each in args]), {name: replaced(each) for name, each in kwargs.items()}
 
 
 class _MadeOnMeta(TorchFunctionMode):
-    """Tensors that are made of Python numbers are made on the CPU first: torch makes them on meta without values."""
+    """Tensors that are made of Python numbers are made on the CPU first: torch makes them on meta without values. And functions
+    that are ``WHOLE`` are called by ``run_whole``, where there is one."""
+
+    def __init__(self, run_whole: Run | None) -> None:
+        super().__init__()
+        self._run_whole = run_whole
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if self._run_whole and function in WHOLE and "out" not in kwargs:
+            result = self._run_whole(function, args, kwargs)
+            if result is not NotImplemented:
+                return result
         if function is torch.Tensor.new_tensor and args[0].is_meta and "device" not in kwargs:
             values = torch.tensor(args[1], **{"dtype": args[0].dtype, **kwargs})
             return values.to("meta")
         device = kwargs.get("device")
         if function in (torch.tensor, torch.as_tensor) and device is not None and torch.device(device).type == "meta":
             if not isinstance(args[0], torch.Tensor):
-                numbers = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.item(), args[0])
+                numbers = args[0]
+                if not isinstance(numbers, (list, tuple)) or numbers:
+                    numbers = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.item(), numbers)
                 return function(numbers, *args[1:], **{**kwargs, "device": "cpu"}).to("meta")
         return function(*args, **kwargs)

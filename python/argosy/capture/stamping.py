@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import re
-from collections import Counter
+import gc
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,19 +28,26 @@ from .patches import shape_patches
 from .session import (Session, cache_layout, inputs_to_trace, require_limits, session_content,
                       trace_session)  # fmt: skip
 from .twin.request import nested
+from .shapes_only import Run
+from .stamp_difference import LIFTED, difference
 from .wiring import wires
-from .writer import Content, configuration_keys, sample_values, to_json
+from .writer import Content, configuration_keys, to_json
 
 #: A model of fewer layers is traced whole.
 LEAST_DEPTH = 6
 #: How many shallow models are traced before the full one is.
 _MOST_TRACED = 2
-#: Numbers in the model's code that a trace made tensors of.
-_LIFTED = re.compile(r"lifted_tensor_\d+$")
 
 
 class NotStamped(Exception):
     """Why a model has to be traced whole."""
+
+    def __init__(self, why: str, *, always: bool = False, tried: bool = True) -> None:
+        super().__init__(why)
+        #: holds for whichever layers are traced
+        self.always = always
+        #: it looked as if it could be stamped
+        self.tried = tried
 
 
 @dataclass
@@ -55,19 +62,31 @@ class _Model:
     outside: list[str]
 
 
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without looking for garbage: what is made of the full model is all in use, and there is much of it."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def stamped_content(
     session: Session, configuration: dict, report: Callable[[str], None] = lambda text: None, *, attention: str = "split"
 ) -> Content:
     """The capture of ``session``'s model as a whole trace would give it. Raises ``NotStamped``."""
+    cut = [depth for depth in depths(session.config) if depth >= LEAST_DEPTH]
+    if not cut:
+        raise NotStamped("it has few layers", tried=False)
+    if any(component.given for component in session.components):
+        raise NotStamped("its inputs are the caller's own", tried=False)
     try:
         from .. import _core  # noqa: F401
     except ImportError:
-        raise NotStamped("the package was not built") from None
-    if any(component.given for component in session.components):
-        raise NotStamped("its inputs are the caller's own")
-    cut = [depth for depth in depths(session.config) if depth >= LEAST_DEPTH]
-    if not cut:
-        raise NotStamped("it has few layers")
+        raise NotStamped("the package was not built", tried=False) from None
     calls = CallsOfLayers()
     model = _build(session)
     full = _described(session, model, _lists(session, model, cut), calls)
@@ -79,6 +98,8 @@ def stamped_content(
         try:
             return _copied(session, configuration, full, chosen, report, attention)
         except NotStamped as error:
+            if error.always:
+                raise
             problem, traced = str(error), traced + 1
         if traced == _MOST_TRACED:
             break
@@ -94,11 +115,12 @@ def _lists(session: Session, model: torch.nn.Module, cut: list[int]) -> list[str
     return found
 
 
+@_uncollected()
 def _build(session: Session) -> torch.nn.Module:
     try:
         return weightless.build_on_meta(session.model_class, session.config)
     except Exception as error:  # noqa: BLE001 - configurations refuse depths in ways of their own
-        raise NotStamped(f"it cannot be built with fewer layers ({_first_line(error)})") from error
+        raise NotStamped(f"it cannot be built with fewer layers ({first_line(error)})") from error
 
 
 def _shallow(session: Session, selection: Selection) -> Session:
@@ -116,25 +138,25 @@ def _shallow(session: Session, selection: Selection) -> Session:
                    cpu_seconds=dict.fromkeys(session.cpu_seconds, 0.0))  # fmt: skip
 
 
+@_uncollected()
 def _described(session: Session, model: torch.nn.Module, lists: list[str], calls: CallsOfLayers,
                full: torch.nn.Module | None = None) -> _Model:  # fmt: skip
     texts = {path: described(model, path, layer_lists(full or model, path)) for path in lists}
     outside = []
     for component in session.components:
         try:
-            with calls.shapes:
-                inputs = inputs_to_trace(session, component, model)[0]
+            inputs = inputs_to_trace(session, component, model, calls.shapes)[0]
             found = calls(model, lists, inputs, partial(_run_on_meta, component, model, inputs))
         except Exception as error:  # noqa: BLE001 - code of the model's own
-            raise NotStamped(f"it does not run on the meta device ({_first_line(error)})") from error
+            raise NotStamped(f"it does not run on the meta device ({first_line(error)})") from error
         for path, layers in texts.items():
             texts[path] = [f"{text} {found.get((path, i), '')}" for i, text in enumerate(layers)]
         outside.append(found[None])
     return _Model(session, model, texts, outside)
 
 
-def _run_on_meta(component: Component, model: torch.nn.Module, inputs: Inputs) -> Any:
-    with shape_patches(model):
+def _run_on_meta(component: Component, model: torch.nn.Module, inputs: Inputs, run: Run) -> Any:
+    with shape_patches(model, run):
         return component.run(model, model.forward, inputs)
 
 
@@ -176,14 +198,21 @@ def _copied(session: Session, configuration: dict, full: _Model, shallow: _Model
     report(f"tracing {count} of {sum(len(layers) for layers in full.layers.values())} layers")
     content = _traced(shallow.session, configuration, attention)
     _add_seconds(session, shallow.session)
+    _refuse_sub_graphs(content)
     if problem := difference(_at_depth(content, shallow, shallow, configuration, _constants_of(content)), content):
         raise NotStamped(f"the graph of a shallow model is not made of its layers: {problem}")
     return _at_full_depth(content, shallow, full, configuration)
 
 
+def _refuse_sub_graphs(content: Content) -> None:
+    for entry in content.document["components"]:
+        if json.loads(content.entries[entry["companion"]]).get("subgraphs"):
+            raise NotStamped("the graph has sub-graphs", always=True)
+
+
 def _constants_of(content: Content) -> Callable[[str, str], torch.Tensor | None]:
     """What a trace had of constants but for numbers that it lifted, which a copy has to know itself."""
-    return lambda component, name: None if _LIFTED.search(name) else content.constants[component].get(name)
+    return lambda component, name: None if LIFTED.search(name) else content.constants[component].get(name)
 
 
 def _add_seconds(session: Session, shallow: Session) -> None:
@@ -197,6 +226,7 @@ def _traced(session: Session, configuration: dict, attention: str) -> Content:
     return session_content(session, configuration)
 
 
+@_uncollected()
 def _at_full_depth(content: Content, shallow: _Model, full: _Model, configuration: dict) -> Content:
     ready = weightless.with_own_values(full.model)
     buffers = dict(ready.named_buffers())
@@ -268,16 +298,12 @@ def _renamed_input(described: dict, name: str, path: str) -> dict:
 
 def _check_weights(weights: list[tuple[str, str, str, str]], shallow: torch.nn.Module, wanted: torch.nn.Module) -> None:
     """Every weight of the graph is one of the model's, as large as that which it was made from."""
-    have, like = _tensors(wanted), _tensors(shallow)
+    have, like = weightless.named_tensors(wanted), weightless.named_tensors(shallow)
     for _, path, _, old in weights:
         if old not in like:
             continue  # a number that the trace lifted
         if path not in have or have[path].shape != like[old].shape or have[path].dtype != like[old].dtype:
             raise NotStamped(f"the model has no weight {path} like {old}")
-
-
-def _tensors(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    return {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers(remove_duplicate=False))}
 
 
 def _constants(shallow: dict[str, torch.Tensor], inputs: list[tuple[str, str, str, str]], known: dict,
@@ -287,57 +313,11 @@ def _constants(shallow: dict[str, torch.Tensor], inputs: list[tuple[str, str, st
         if name in known or old not in shallow:
             continue
         own = constant(path)
-        if own is None and path != old and not _LIFTED.search(path):
+        if own is None and path != old and not LIFTED.search(path):
             raise NotStamped(f"the constant {path} is not the model's own")
         found[path] = shallow[old] if own is None else own
     return found
 
 
-def difference(one: Content, other: Content) -> str:
-    """How two captures differ; empty if only in names inside graphs and in where sizes are computed."""
-    from .. import _core
-
-    a, b = dict(one.document), dict(other.document)
-    parts = list(zip(a.pop("components"), b.pop("components"), strict=True))
-    for name in a:
-        if to_json(a[name]) != to_json(b.get(name)):
-            return f"{name} of the capture"
-    for x, y in parts:
-        for name in x:
-            if to_json(x[name]) != to_json(y.get(name)):
-                return f"{name} of {x['name']}"
-        texts = [(each.entries[x["graph"]].decode(), each.entries[x["companion"]].decode(),
-                  to_json({"inputs": z["inputs"], "outputs": z["outputs"]}).decode()) for each, z in ((one, x), (other, y))]  # fmt: skip
-        try:
-            found = _core.graph_difference(*texts)
-        except ExportError as error:
-            return error.message
-        if found:
-            return f"{x['name']}: {found}"
-        if not _same_tensors(_renumbered(one.constants[x["name"]]), _renumbered(other.constants[x["name"]])):
-            return f"constants of {x['name']}"
-    if not _same_tensors(sample_values(one.samples), sample_values(other.samples)):
-        return "samples"
-    return ""
-
-
-def _renumbered(constants: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Names without the numbers that torch counts over all modules; each module counts its own."""
-    found: dict[str, torch.Tensor] = {}
-    counts: Counter[str] = Counter()
-    for name in sorted(constants, key=lambda each: (_LIFTED.sub("", each), len(each), each)):
-        module = _LIFTED.sub("", name)
-        if module != name:
-            counts[module] += 1
-        found[f"{module}#{counts[module]}" if module != name else name] = constants[name]
-    return found
-
-
-def _same_tensors(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(
-        each.dtype == other[name].dtype and torch.equal(each, other[name]) for name, each in one.items()
-    )
-
-
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 
 from ...patching import apply_patches
-from ..shapes_only import ShapesOnly
+from ..shapes_only import Run, ShapesOnly
 from ..twin.placeholders import everything_counts
 from . import (  # noqa: F401 - register their patches
     convolutions,
@@ -34,9 +34,9 @@ def tracing_patches(model: torch.nn.Module, experts: str | None = "grouped_mm") 
 
 
 @contextlib.contextmanager
-def shape_patches(model: torch.nn.Module) -> Iterator[None]:
-    """What a run on the meta device needs changed, of which only shapes are wanted."""
-    with ShapesOnly(), everything_counts(), apply_patches("shapes", model), experts_implementation(model, "batched_mm"):
+def shape_patches(model: torch.nn.Module, run: Run | None = None) -> Iterator[None]:
+    """What a run on the meta device needs changed, of which only shapes are wanted. ``run`` calls its ops."""
+    with ShapesOnly(run), everything_counts(), apply_patches("shapes", model), experts_implementation(model, "batched_mm"):
         yield
 
 
