@@ -129,7 +129,9 @@ def test_a_sweep_that_is_killed_takes_its_jobs_along(simulation: Simulation) -> 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
 def test_a_sweep_that_is_broken_off_says_so(simulation: Simulation, ending: signal.Signals) -> None:
     simulation.write_jobs(["sleeping-0"])
-    sweep = subprocess.Popen(simulation.command(), env=simulation.environment, stderr=subprocess.PIPE, text=True)
+    # What a shell starts in the background ignores SIGINT, and so would what is started here.
+    sweep = subprocess.Popen(simulation.command(), env=simulation.environment, stderr=subprocess.PIPE, text=True,
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # fmt: skip
     until = time.monotonic() + 30
     while not simulation.noted("sleeping-0.processes") and time.monotonic() < until:
         time.sleep(0.02)
