@@ -79,7 +79,8 @@ def page(rows: list[Row], versions: dict[str, str]) -> list[str]:
         "Made by `python tests/sweeps types`. Each model type of transformers with a class: a small model of its default configuration "
         "([twin](../twins.md)) is built and run, captured, exported by the command and compared with eager in ONNX Runtime, at all edge shapes. "
         "A type is *right* if all its components are; one whose twin cannot be made or called counts as failed. "
-        "Of several runs of a type, the last counts.", "",
+        "Of several runs of a type, the last counts. Until all are tried, those that were are no sample: types that were worked on are "
+        "among them.", "",
         f"Versions: {versions_text(versions)}.", "",
         *_counts(rows), "",
         f"## The {len(common)} most frequent reasons", "", *table(("types", "what failed", "reason"), common), "",
